@@ -1,0 +1,49 @@
+"""What every engine is asked and how it is called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from qwed.words import Verdict
+
+DEFAULT_SENSITIVE_COLUMNS = (
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "token",
+    "api_key",
+    "private_key",
+    "ssn",
+    "credit_card",
+    "card_number",
+    "cvv",
+    "pin",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """What the agent's permissions say about data; an absent list means no limit."""
+
+    allowed_tables: tuple[str, ...] | None = None
+    allowed_columns: tuple[str, ...] | None = None
+    sensitive_columns: tuple[str, ...] = DEFAULT_SENSITIVE_COLUMNS
+    schema_ddl: str | None = None
+    max_rows: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineRequest:
+    """One input for an engine. `parameters` may only narrow what `policy` allows."""
+
+    query: str = ""
+    code: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    policy: Policy = Policy()
+
+
+class Engine(Protocol):
+    """A module of `qwed.engines` with this one function. It returns a Verdict for every input, and never raises."""
+
+    def verify(self, request: EngineRequest) -> Verdict: ...

@@ -1,0 +1,143 @@
+"""`Ticket`: a result that is not there yet, which a thread may block on and a coroutine may await.
+
+The kernel's walk is one coroutine. Over HTTP it runs on the event loop (`on_loop`); in process it is driven by the
+calling thread (`in_thread`), with no event loop at all. Both await the same tickets.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+Waker = Callable[[list["Ticket[Any]"]], None]
+
+
+class Ticket(Generic[T]):
+    """A one-shot result, completed once from any thread with `complete` and then announced with `announce`."""
+
+    __slots__ = ("_event", "_failure", "_future", "_lock", "_value", "_waker", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: T | None = None
+        self._failure: BaseException | None = None
+        self._event: threading.Event | None = None
+        self._future: asyncio.Future[None] | None = None
+        self._waker: Waker | None = None
+        self._lock = threading.Lock()
+
+    def complete(self, value: T) -> None:
+        """Set the result. Nobody wakes until `announce`."""
+        self._value = value
+
+    def fail(self, failure: BaseException) -> None:
+        """Set an exception in place of a result. Nobody wakes until `announce`."""
+        self._failure = failure
+
+    def result(self) -> T:
+        """The value, or the failure raised."""
+        if self._failure is not None:
+            raise self._failure
+        return self._value  # type: ignore[return-value]  # T may itself be None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done:
+            yield self
+        return self.result()
+
+    def block(self, seconds: float) -> T:
+        """Wait in this thread, at most `seconds`; TimeoutError after that."""
+        with self._lock:
+            if not self.done:
+                self._event = threading.Event()
+        if self._event is not None and not self._event.wait(seconds):
+            raise TimeoutError("the result did not arrive in time")
+        return self.result()
+
+
+def done(value: T) -> Ticket[T]:
+    """A ticket whose result is already there."""
+    ticket: Ticket[T] = Ticket()
+    ticket.complete(value)
+    ticket.done = True
+    return ticket
+
+
+def announce(tickets: Iterable[Ticket[Any]]) -> None:
+    """Wake everyone who waits for these; tickets of one event loop are woken with one call."""
+    groups: dict[Waker, list[Ticket[Any]]] = {}
+    for ticket in tickets:
+        with ticket._lock:
+            ticket.done = True
+        if ticket._event is not None:
+            ticket._event.set()
+        if ticket._waker is not None:
+            groups.setdefault(ticket._waker, []).append(ticket)
+    for waker, group in groups.items():
+        waker(group)
+
+
+def in_thread(walk: Coroutine[Any, None, T], seconds: float) -> T:
+    """Drive `walk` in this thread, blocking on each ticket it waits for."""
+    try:
+        ticket = walk.send(None)
+        while True:
+            try:
+                ticket.block(seconds)
+            except TimeoutError as late:
+                ticket = walk.throw(late)
+            else:
+                ticket = walk.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+class LoopDriver:
+    """Drives walks on one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self._loop = loop
+        self._seconds = seconds
+
+    async def drive(self, walk: Coroutine[Any, None, T]) -> T:
+        """Run `walk`, awaiting each ticket it waits for, each at most the driver's time."""
+        try:
+            ticket = walk.send(None)
+            while True:
+                try:
+                    await self._wait(ticket)
+                except TimeoutError as late:
+                    ticket = walk.throw(late)
+                else:
+                    ticket = walk.send(None)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+
+    async def _wait(self, ticket: Ticket[Any]) -> None:
+        future = self._loop.create_future()
+        with ticket._lock:
+            if ticket.done:
+                return
+            ticket._future = future
+            ticket._waker = self._wake
+        late = self._loop.call_later(self._seconds, _expire, future)
+        try:
+            await future
+        finally:
+            late.cancel()
+
+    def _wake(self, tickets: list[Ticket[Any]]) -> None:
+        self._loop.call_soon_threadsafe(_finish, tickets)
+
+
+def _finish(tickets: list[Ticket[Any]]) -> None:
+    for ticket in tickets:
+        if ticket._future is not None and not ticket._future.done():
+            ticket._future.set_result(None)
+
+
+def _expire(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError("the result did not arrive in time"))

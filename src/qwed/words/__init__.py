@@ -1,0 +1,29 @@
+"""The vocabulary: every word of the protocol has one owner here. Standard library only."""
+
+from qwed.words.canonical import NotCanonical, canonical, sha256_of
+from qwed.words.decision import Decision, Risk, Status, Trust
+from qwed.words.effect import RISK_OF, Effect, EffectKind, risk_of
+from qwed.words.errors import ErrorCode
+from qwed.words.money import MoneyError, micros_from, usd_from
+from qwed.words.record import Record
+from qwed.words.verdict import Verdict
+
+__all__ = [
+    "RISK_OF",
+    "Decision",
+    "Effect",
+    "EffectKind",
+    "ErrorCode",
+    "MoneyError",
+    "NotCanonical",
+    "Record",
+    "Risk",
+    "Status",
+    "Trust",
+    "Verdict",
+    "canonical",
+    "micros_from",
+    "risk_of",
+    "sha256_of",
+    "usd_from",
+]

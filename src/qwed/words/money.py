@@ -1,0 +1,38 @@
+"""Money: whole micro-dollars inside, decimals on the wire."""
+
+from decimal import Decimal, InvalidOperation
+
+MICROS_PER_USD = 1_000_000
+MAX_MICROS = 10**15
+"""A thousand million dollars: above any budget, and still exact as a double."""
+
+
+class MoneyError(ValueError):
+    """The amount is not one we can charge exactly."""
+
+
+def micros_from(amount: object) -> int:
+    """`amount` in micro-dollars; MoneyError says what is wrong with it."""
+    if isinstance(amount, bool) or not isinstance(amount, int | float | str | Decimal):
+        raise MoneyError("must be a number")
+    try:
+        # repr is the shortest decimal that means this double, so 0.01 is one cent and not 0.01000000000000000020816
+        exact = Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount)
+    except InvalidOperation:
+        raise MoneyError("must be a number") from None
+    if not exact.is_finite() or exact < 0:
+        raise MoneyError("must be zero or more")
+    if exact.adjusted() > 12:
+        raise MoneyError("is too large")
+    micros = exact * MICROS_PER_USD
+    if micros != int(micros):
+        raise MoneyError("has more than six decimals")
+    if micros > MAX_MICROS:
+        raise MoneyError("is too large")
+    return int(micros)
+
+
+def usd_from(micros: int) -> int | float:
+    """The JSON number for `micros`: a whole number where it is one."""
+    whole, rest = divmod(micros, MICROS_PER_USD)
+    return whole if rest == 0 else micros / MICROS_PER_USD
