@@ -49,12 +49,18 @@ class Ticket(Generic[T]):
 
     def block(self, seconds: float) -> T:
         """Wait in this thread, at most `seconds`; TimeoutError after that."""
-        with self._lock:
-            if not self.done:
-                self._event = threading.Event()
-        if self._event is not None and not self._event.wait(seconds):
-            raise TimeoutError("the result did not arrive in time")
+        self.wait(seconds)
         return self.result()
+
+    def wait(self, seconds: float) -> None:
+        """Wait in this thread until the result or failure is there, raising neither; TimeoutError after `seconds`."""
+        with self._lock:
+            if self.done:
+                return
+            # Every thread that waits shares one event: a second one would leave the first waiter asleep.
+            event = self._event = self._event or threading.Event()
+        if not event.wait(seconds):
+            raise TimeoutError("the result did not arrive in time")
 
 
 def done(value: T) -> Ticket[T]:
@@ -85,13 +91,16 @@ def in_thread(walk: Coroutine[Any, None, T], seconds: float) -> T:
         ticket = walk.send(None)
         while True:
             try:
-                ticket.block(seconds)
+                # Not `block`: a failure is raised inside the walk, where it can be caught.
+                ticket.wait(seconds)
             except TimeoutError as late:
                 ticket = walk.throw(late)
             else:
                 ticket = walk.send(None)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
+    finally:
+        walk.close()
 
 
 class LoopDriver:
@@ -114,6 +123,9 @@ class LoopDriver:
                     ticket = walk.send(None)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
+        finally:
+            # A cancelled walk lets go of what it holds now, not when it is collected.
+            walk.close()
 
     async def _wait(self, ticket: Ticket[Any]) -> None:
         future = self._loop.create_future()
@@ -129,7 +141,12 @@ class LoopDriver:
             late.cancel()
 
     def _wake(self, tickets: list[Ticket[Any]]) -> None:
-        self._loop.call_soon_threadsafe(_finish, tickets)
+        try:
+            self._loop.call_soon_threadsafe(_finish, tickets)
+        except RuntimeError:
+            # A closed loop has nobody left to wake, and the announcing thread serves others.
+            if not self._loop.is_closed():
+                raise
 
 
 def _finish(tickets: list[Ticket[Any]]) -> None:

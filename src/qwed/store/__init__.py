@@ -1,0 +1,1 @@
+"""What is kept: one protocol, and SQLite behind it."""

@@ -20,6 +20,8 @@ class ErrorCode(Enum):
     AGENT_SUSPENDED = _Row("QWED-AGENT-003", 403, "agent suspended", False)
     TOOL_NOT_ALLOWED = _Row("QWED-AGENT-004", 200, "tool or engine not allowed", True)
     VERIFICATION_FAILED = _Row("QWED-AGENT-005", 200, "verification failed", True)
+    LEASE_EXPIRED = _Row("QWED-AGENT-005", 200, "the decision took longer than the step was held", False)
+    INTERNAL = _Row("QWED-AGENT-005", 200, "the decision could not be made", False)
     UNKNOWN_ACTION_TYPE = _Row("QWED-AGENT-ACTION-001", 200, "unknown action type", True)
     MISSING_CONTEXT = _Row(
         "QWED-AGENT-CTX-001", 400, "missing required action context (conversation_id and step_number)", True

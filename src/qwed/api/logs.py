@@ -1,0 +1,36 @@
+"""Structured logs: one JSON object a line, with nothing secret in it."""
+
+import json
+import logging
+import sys
+from typing import Any
+
+from qwed.guards.secrets import mask
+from qwed.words.clock import rfc3339
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+class JsonFormatter(logging.Formatter):
+    """Time, level, logger, event, and whatever was passed as `extra`; secrets are masked in all of it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": rfc3339(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        line |= {name: str(value) for name, value in vars(record).items() if name not in _OWN}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps({name: mask(value) for name, value in line.items()})
+
+
+def configure(level: str) -> None:
+    """Send every log of the process to standard error as JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())

@@ -1,0 +1,155 @@
+"""What requests look like, for the API document; the kernel reads them field by field and refuses by name."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from qwed.kernel.activity import ActivityPage
+from qwed.kernel.answer import Answer, Problem
+from qwed.kernel.tools import Tool
+from qwed.kernel.views import AgentView, View
+from qwed.store.agent import Permissions
+
+Amount = Annotated[float, Meta(ge=0, description="US dollars, at most six decimals")]
+Count = Annotated[int, Meta(ge=0)]
+Level = Literal["untrusted", "supervised", "autonomous", "trusted"] | Annotated[int, Meta(ge=0, le=3)]
+
+
+class _Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Base of every request shape."""
+
+
+class CostShape(_Shape):
+    """What the action itself costs; an agent can state more than the engine's price, never less."""
+
+    usd: Amount = 0
+    tokens: Count = 0
+
+
+class ActionShape(_Shape):
+    """Spec 4.1, `action`. `type` may be spelled `action_type`."""
+
+    type: str | None = None
+    action_type: str | None = None
+    query: str | None = None
+    code: str | None = None
+    target: str | None = None
+    parameters: dict[str, Any] | None = None
+    tool: str | None = None
+    cost: CostShape | None = None
+
+
+class ContextShape(_Shape):
+    """Spec 9.1."""
+
+    conversation_id: Annotated[str, Meta(min_length=1, max_length=256)]
+    step_number: Annotated[int, Meta(ge=1)]
+    user_intent: str | None = None
+    pre_action_state_hash: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    state_source: Literal["file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom"] | None = None
+    subject: str | None = None
+
+
+class OptionsShape(_Shape):
+    """Spec 4.1, `options`."""
+
+    require_attestation: bool = False
+    risk_threshold: Literal["low", "medium", "high", "critical"] = "critical"
+
+
+class VerifyShape(_Shape):
+    """Spec 4.1."""
+
+    action: ActionShape
+    context: ContextShape
+    options: OptionsShape | None = None
+    agent_id: str | None = None
+    agent_token: str | None = None
+
+
+class ToolCallShape(_Shape):
+    """Spec 5.1, `tool_call`."""
+
+    tool_name: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class VerifyToolShape(_Shape):
+    """Spec 5.1, with the context that spec 9.1 requires."""
+
+    context: ContextShape
+    tool_call: ToolCallShape | None = None
+    parameters: dict[str, Any] | None = None
+    justification: str | None = None
+    options: OptionsShape | None = None
+    agent_id: str | None = None
+    agent_token: str | None = None
+
+
+class BudgetShape(_Shape):
+    """What the agent may spend; absent is no limit."""
+
+    max_daily_cost_usd: Amount | None = None
+    max_per_request_usd: Amount | None = None
+    max_requests_per_hour: Count | None = None
+    max_requests_per_day: Count | None = None
+    max_tokens_per_request: Count | None = None
+    max_tokens_per_day: Count | None = None
+    max_tool_calls_per_hour: Count | None = None
+    max_high_risk_calls_per_day: Count | None = None
+
+
+class RegisterShape(_Shape):
+    """The guide's flat body; spec 3.1's, with the profile under `agent`, is read as well."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    principal_id: Annotated[str, Meta(min_length=1, max_length=256)]
+    type: Literal["supervised", "autonomous", "trusted"] = "supervised"
+    description: Annotated[str, Meta(max_length=4096)] | None = None
+    framework: Annotated[str, Meta(max_length=256)] | None = None
+    model: Annotated[str, Meta(max_length=256)] | None = None
+    permissions: Permissions | None = None
+    budget: BudgetShape | None = None
+    trust_level: Level | None = None
+
+
+class ProblemShape(View, frozen=True, kw_only=True):
+    """An error outside a decision."""
+
+    error: Problem
+
+
+class AgentsShape(View, frozen=True, kw_only=True):
+    """A page of agents."""
+
+    agents: list[AgentView]
+    next_cursor: str | None
+
+
+class ToolsShape(View, frozen=True, kw_only=True):
+    """Spec 5.3."""
+
+    tools: list[Tool]
+
+
+class HealthShape(View, frozen=True, kw_only=True):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class ReadyShape(View, frozen=True, kw_only=True):
+    """Which parts are there."""
+
+    ready: bool
+    parts: dict[str, str]
+
+
+class JwksShape(View, frozen=True, kw_only=True):
+    """RFC 7517."""
+
+    keys: list[dict[str, str]]
+
+
+__all__ = ["ActivityPage", "Answer"]

@@ -1,0 +1,68 @@
+"""Spec 5.3: the tool registry."""
+
+import msgspec
+
+from qwed.api.access import OWNER, require_key
+from qwed.api.http import Call, Response, ok, refused
+from qwed.guards.tool_approval import folded
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.tools import TOOLS, Tool
+from qwed.words import ErrorCode, Risk
+
+_decode = msgspec.json.Decoder(Tool).decode
+_LONGEST_NAME = 128
+
+
+async def list_tools(call: Call) -> Response:
+    """The built-in tools with the organisation's own over them."""
+    key = require_key(call)
+    if isinstance(key, Problem):
+        return refused(key)
+    own = {name: _decode(row) for name, row in call.services.store.tool_rows(key.organisation_id).items()}
+    merged = TOOLS | own
+    return ok({"tools": [merged[name] for name in sorted(merged)]})
+
+
+async def put_tool(call: Call) -> Response:
+    """Describe a tool, and thereby make it known; the owner's alone."""
+    key = require_key(call, OWNER)
+    if isinstance(key, Problem):
+        return refused(key)
+    row = _read(call)
+    if isinstance(row, Problem):
+        return refused(row)
+    await call.driver.drive(_keep(call, key.organisation_id, row))
+    return ok(row)
+
+
+async def _keep(call: Call, organisation_id: str, row: Tool) -> None:
+    await call.services.store.put_tool(organisation_id, row.name, msgspec.json.encode(row))
+
+
+def _read(call: Call) -> Tool | Problem:
+    name, raw = call.path["name"], call.json()
+    if not isinstance(raw, dict):
+        return _bad("the body must be an object")
+    if raw.get("name", name) != name:
+        return _bad("`name` in the body is not the tool in the path")
+    try:
+        row = msgspec.convert({**raw, "name": name}, Tool, strict=True)
+    except msgspec.ValidationError as error:
+        return _bad(f"{str(error).lower()}; known are {', '.join(Tool.__struct_fields__)}")
+    if row.risk_level not in {risk.word for risk in Risk}:
+        return _bad("`risk_level` must be low, medium, high or critical")
+    return _refuse_row(row) or row
+
+
+def _refuse_row(row: Tool) -> Problem | None:
+    if len(row.name) > _LONGEST_NAME or not row.name.isprintable() or folded(row.name) != row.name:
+        return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
+    if row.verification_engine not in (None, "sql", "code", "math", "logic", "path", "shell"):
+        return _bad("`verification_engine` must be sql, code, math, logic, path, shell or absent")
+    if TOOLS.get(row.name, row).dangerous and not row.dangerous:
+        return _bad(f"`{row.name}` is on the dangerous list and stays there")
+    return None
+
+
+def _bad(message: str) -> Problem:
+    return problem(ErrorCode.MALFORMED, message)

@@ -1,0 +1,7 @@
+"""`python -m qwed.cli`."""
+
+import sys
+
+from qwed.cli import main
+
+sys.exit(main())

@@ -1,0 +1,111 @@
+"""`qwed serve`: check the environment, open the store, answer over HTTP until told to stop."""
+
+import argparse
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from qwed.settings import Settings, SettingsError, settings_from, unknown_variables
+
+_GRACE = 30
+
+
+def add_to(commands: Any) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser("serve", help="start the server", description="Start the server.")
+    parser.add_argument("--host", help="address to listen on (QWED_HOST, default 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on, 0 for any free one (QWED_PORT, default 8000)")
+    parser.add_argument("--data-dir", type=Path, help="where everything is kept (QWED_DATA_DIR, default ~/.qwed/data)")
+    parser.add_argument("--workers", type=int, default=1, help="server processes; more than one needs PostgreSQL")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve; 2 with one sentence when that cannot be done."""
+    if given.workers != 1:
+        return _sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
+    try:
+        settings = settings_from(host=given.host, port=given.port, data_dir=given.data_dir)
+        listening = _listen(settings.host, settings.port)
+    except SettingsError as error:
+        return _sorry(str(error))
+    except OSError as error:
+        return _sorry(
+            f"cannot listen on {given.host or ''}:{given.port or 8000}: {error.strerror}; choose another --port"
+        )
+    with listening:
+        return _serve(settings, listening)
+
+
+def _serve(settings: Settings, listening: socket.socket) -> int:
+    # Imported here so that `qwed --help` answers at once.
+    import uvicorn
+
+    from qwed.api.app import App
+    from qwed.api.logs import configure
+    from qwed.guards.startup_hooks import require_clean_environment
+    from qwed.kernel.wiring import open_services
+    from qwed.store.sqlite import DataDirectoryInUse
+
+    configure(settings.log_level)
+    for name in unknown_variables():
+        logging.getLogger("qwed").warning("unknown setting is ignored", extra={"variable": name})
+    # Spec 9.7: before the database is opened.
+    require_clean_environment(settings.startup_hooks_allow)
+    try:
+        opened = open_services(settings)
+    except (DataDirectoryInUse, PermissionError) as error:
+        return _sorry(str(error))
+    config = uvicorn.Config(
+        App(opened.services),
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    _welcome(settings, listening, opened.owner_key)
+    uvicorn.Server(config).run(sockets=[listening])
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _welcome(settings: Settings, listening: socket.socket, owner_key: str | None) -> None:
+    host, port = listening.getsockname()[:2]
+    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    key_file = settings.data_dir.expanduser() / "owner.key"
+    print(f"qwed listens on {base}  (data in {settings.data_dir}, API document at {base}/openapi.json)")
+    if owner_key is not None:
+        print(f"first start: the owner's key is in {key_file}, readable by you alone")
+        if sys.stdout.isatty():
+            print(f"  {owner_key}")
+    print("register an agent and ask for a decision:\n")
+    print(f"  {_curl(base, key_file)}\n", flush=True)
+
+
+def _curl(base: str, key_file: Path) -> str:
+    """One line to paste: the inner call registers an agent, the outer one asks whether it may drop a table."""
+    key = f'-H "X-API-Key: $(cat {key_file})"'
+    register = f'curl -s {key} {base}/agents/register -d \'{{"name":"first","principal_id":"me"}}\''
+    agent_id = f"""$({register} | sed 's/.*"agent_id":"\\([^"]*\\)".*/\\1/')"""
+    action = '{"action":{"type":"execute_sql","query":"DROP TABLE users"},'
+    context = '"context":{"conversation_id":"first","step_number":1}}'
+    return f"curl -s {key} {base}/agents/{agent_id}/verify -d '{action}{context}'"
+
+
+def _sorry(message: str) -> int:
+    print(f"qwed: {message}", file=sys.stderr)
+    return 2

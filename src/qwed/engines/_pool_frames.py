@@ -1,0 +1,66 @@
+"""Length-prefixed frames on a stream socket: four bytes of length, then that many bytes."""
+
+import socket
+import struct
+
+MAX_ANSWER = 4 << 20
+MAX_REQUEST = 24 << 20
+"""Above an upload of 10 MiB in base64, with room for the rest of the request."""
+
+_LENGTH = struct.Struct("!I")
+
+
+class FrameError(ValueError):
+    """The bytes are no frame, or one that is too long."""
+
+
+def pack(payload: bytes, limit: int) -> bytes:
+    """The frame of `payload`; FrameError above `limit`."""
+    if len(payload) > limit:
+        raise FrameError(f"{len(payload)} bytes are more than the limit of {limit}")
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def receive(channel: socket.socket, limit: int) -> bytes | None:
+    """The next payload, waiting for it; None once the other side has closed."""
+    head = _exactly(channel, _LENGTH.size)
+    if head is None:
+        return None
+    return _exactly(channel, _checked_length(head, limit))
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < count:
+        piece = channel.recv(min(count - len(parts), 1 << 20))
+        if not piece:
+            return None
+        parts += piece
+    return bytes(parts)
+
+
+def _checked_length(head: bytes | bytearray, limit: int) -> int:
+    length: int = _LENGTH.unpack_from(head)[0]
+    if length > limit:
+        raise FrameError(f"a frame of {length} bytes is more than the limit of {limit}")
+    return length
+
+
+class OneFrame:
+    """Collects a single frame from bytes as they arrive."""
+
+    __slots__ = ("_bytes", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = bytearray()
+
+    def feed(self, piece: bytes) -> bytes | None:
+        """The payload once it is whole; FrameError if it is too long or anything follows it."""
+        self._bytes += piece
+        if len(self._bytes) < _LENGTH.size:
+            return None
+        end = _LENGTH.size + _checked_length(self._bytes, self._limit)
+        if len(self._bytes) > end:
+            raise FrameError("more than one frame arrived")
+        return bytes(self._bytes[_LENGTH.size :]) if len(self._bytes) == end else None

@@ -1,0 +1,48 @@
+"""Design 8: every engine there is, one row each.
+
+To add one: write `qwed/engines/<name>.py` with `verify(request: EngineRequest) -> Verdict` whose verdicts carry
+`engine="<name>"`, add a row here, and a table of cases under `tests/data/`. The module is imported in the engine
+workers only, so it may import what it likes; it is called in a worker that has a memory limit and a deadline, and
+whatever it raises ends that worker. Raise `version` whenever the same input may be answered differently: cached
+verdicts are kept by it. Give it requests in `warm` if its first answer is slow.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from qwed.engines.protocol import EngineRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EngineRow:
+    """One engine: what it is called, where its `verify` lives, and which answers it gives."""
+
+    name: str
+    module: str
+    version: int = 1
+    warm: tuple[EngineRequest, ...] = ()
+    """Asked once before workers are forked, so that none of them imports late. Not for an engine that starts threads:
+    a fork has none of them."""
+
+
+def _by_name(rows: Iterable[EngineRow]) -> dict[str, EngineRow]:
+    return {row.name: row for row in rows}
+
+
+ENGINES: dict[str, EngineRow] = _by_name(
+    (
+        EngineRow(name="math", module="qwed.engines.math", warm=(EngineRequest(query="sin(x)^2 + cos(x)^2 = 1"),)),
+        EngineRow(name="logic", module="qwed.engines.logic"),
+        EngineRow(name="code", module="qwed.engines.code", warm=(EngineRequest(code="print(1 + 1)"),)),
+        EngineRow(name="sql", module="qwed.engines.sql", warm=(EngineRequest(query="SELECT id FROM users"),)),
+    )
+)
+
+
+def known_engines() -> tuple[str, ...]:
+    """The names of every engine, sorted, as a refusal lists them."""
+    return tuple(sorted(ENGINES))
+
+
+ENGINE_NAMES = ("code", "consensus", "fact", "image", "logic", "math", "sql", "stats")
+"""Every engine of the protocol: an agent may be allowed one before this version has it."""

@@ -1,0 +1,85 @@
+"""Where verdicts come from: exact arithmetic at once, a verdict already known, or an engine worker."""
+
+from collections import OrderedDict
+from threading import Lock
+from typing import NamedTuple
+
+from qwed.engines.arithmetic import verify_quick
+from qwed.engines.pool import EnginePool
+from qwed.engines.protocol import EngineRequest, Policy
+from qwed.engines.table import ENGINES
+from qwed.waiting import Ticket
+from qwed.words import Status, Verdict
+
+REMEMBERED = 10_000
+
+_SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
+"""Verdicts that depend on nothing but the input; a timeout may go better next time."""
+
+Key = tuple[str, str, int, Policy, str]
+
+
+class Question(NamedTuple):
+    """One input, and whose verdict may be reused for it."""
+
+    organisation_id: str
+    engine: str
+    action_hash: str
+    request: EngineRequest
+
+
+class Verdicts:
+    """Asks the pool only for what nobody has asked before. Safe to use from any thread."""
+
+    def __init__(self, pool: EnginePool, seconds: float) -> None:
+        self._pool = pool
+        self._seconds = seconds
+        self._known: OrderedDict[Key, Verdict] = OrderedDict()
+        self._lock = Lock()
+
+    def start(self) -> None:
+        """Warm the workers; the first question does it where nobody has."""
+        self._pool.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the workers are warm."""
+        return self._pool.ready
+
+    def known(self) -> frozenset[str]:
+        """The engines there are."""
+        return _NAMES
+
+    def ask(self, question: Question) -> Verdict | Ticket[Verdict]:
+        """The verdict, or a ticket for it."""
+        if question.engine == "math" and not question.request.parameters:
+            quick = verify_quick(question.request.query)
+            if quick is not None:
+                return quick
+        with self._lock:
+            found = self._known.get(_key(question))
+        if found is not None:
+            return found
+        self.start()
+        return self._pool.submit(question.engine, question.request, self._seconds, for_agent=True)
+
+    def learn(self, question: Question, verdict: Verdict) -> None:
+        """Remember a verdict that depends on its input alone."""
+        if verdict.status not in _SETTLED:
+            return
+        with self._lock:
+            self._known[_key(question)] = verdict
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close()
+
+
+_NAMES = frozenset(ENGINES)
+
+
+def _key(question: Question) -> Key:
+    version = ENGINES[question.engine].version
+    return question.organisation_id, question.engine, version, question.request.policy, question.action_hash

@@ -1,0 +1,180 @@
+"""The in-process front door: `qwed.open(...)` gives a Gate with the verbs of the client, without HTTP."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from qwed.kernel.activity import Asked, activity_page
+from qwed.kernel.answer import Problem
+from qwed.kernel.case import Case, Credentials
+from qwed.kernel.pipeline import verify_action
+from qwed.kernel.registration import register
+from qwed.kernel.tools import TOOL_CALL
+from qwed.kernel.views import activity_view, agent_view, budget_view, registered_view
+from qwed.kernel.wiring import Opened, close_services, open_services
+from qwed.settings import settings_from
+from qwed.store.agent import Agent
+from qwed.store.sqlite import MEMORY
+from qwed.waiting import in_thread
+from qwed.words import ErrorCode
+from qwed.words.clock import Clock
+
+_PATIENCE = 60.0
+
+
+class GateError(Exception):
+    """What was asked cannot be done; `code` is one of the protocol's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class Reply(Mapping[str, Any]):
+    """An answer that reads both ways, `reply["decision"]` and `reply.decision`; plain JSON values inside."""
+
+    __slots__ = ("_members", "_struct")
+
+    def __init__(self, struct: msgspec.Struct) -> None:
+        self._struct = struct
+        self._members: dict[str, Any] | None = None
+
+    def _plain(self) -> dict[str, Any]:
+        # Made when first read: most callers look at one field, and building them all costs as much as deciding.
+        if self._members is None:
+            self._members = msgspec.json.decode(msgspec.json.encode(self._struct))
+        return self._members or {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._plain()[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._struct.__struct_fields__:
+            return self._plain().get(name)
+        raise AttributeError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._plain())
+
+    def __len__(self) -> int:
+        return len(self._plain())
+
+    def __repr__(self) -> str:
+        return f"Reply({self._plain()!r})"
+
+
+class Gate:
+    """Decides in this process. Whoever holds a Gate is the owner of its first organisation."""
+
+    def __init__(self, opened: Opened) -> None:
+        self.services = opened.services
+        self.organisation_id = opened.organisation_id
+        self.owner_key = opened.owner_key
+        self._as_owner = Credentials(organisation_id=opened.organisation_id)
+
+    def register_agent(self, **fields: Any) -> Reply:
+        """Spec 3: name, principal_id, type, permissions, budget, trust_level, description, framework, model."""
+        given = {name: value for name, value in fields.items() if value is not None}
+        outcome = in_thread(register(given, self.organisation_id, "owner", self.services), _PATIENCE)
+        if isinstance(outcome, Problem):
+            raise GateError(outcome.code, outcome.message)
+        return Reply(registered_view(outcome.agent, outcome.token))
+
+    def verify_action(
+        self,
+        agent_id: str,
+        action: Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        agent_token: str | None = None,
+        idempotency_key: str | None = None,
+        *,
+        context_required: bool = True,
+    ) -> Reply:
+        """Spec 4: may this action happen? With a token it is asked as the agent, without as the owner."""
+        case = Case(
+            agent_id=agent_id,
+            credentials=self._as_owner if agent_token is None else Credentials(agent_token=agent_token),
+            action_raw=action,
+            context_raw=context,
+            options_raw=options,
+            idempotency_key=idempotency_key,
+            context_required=context_required,
+            now=self.services.clock.now(),
+        )
+        return Reply(in_thread(verify_action(case, self.services), _PATIENCE))
+
+    def verify_tool_call(
+        self,
+        agent_id: str,
+        tool_name: str,
+        parameters: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        agent_token: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Spec 5: the same walk for a tool."""
+        action = {"type": TOOL_CALL, "tool": tool_name, "parameters": parameters or {}}
+        required = self.services.settings.require_tool_context
+        return self.verify_action(
+            agent_id, action, context, options, agent_token, idempotency_key, context_required=required
+        )
+
+    def get_agent(self, agent_id: str) -> Reply:
+        """An agent of this organisation."""
+        return Reply(agent_view(self._agent(agent_id)))
+
+    def list_agents(self, limit: int = 100, after: str = "") -> list[Reply]:
+        """The agents of this organisation by id, `after` the last one seen."""
+        return [Reply(agent_view(a)) for a in self.services.store.list_agents(self.organisation_id, limit, after)]
+
+    def get_agent_budget(self, agent_id: str) -> Reply:
+        """Spec 6.1."""
+        agent = self._agent(agent_id)
+        return Reply(budget_view(agent, self.services.store.spent(agent_id, self.services.clock.now())))
+
+    def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:
+        """Spec 7: newest first; `decision`, `since`, `until` and `cursor` narrow it."""
+        asked = Asked(limit=str(limit), **{name: str(value) for name, value in query.items()})
+        page = activity_page(self._agent(agent_id), asked, self.services)
+        if isinstance(page, Problem):
+            raise GateError(page.code, page.message)
+        return [Reply(activity) for activity in page.activities]
+
+    def get_action(self, agent_id: str, action_id: str) -> Reply:
+        """One activity."""
+        entry = self.services.store.find_activity(self._agent(agent_id).agent_id, action_id)
+        if entry is None:
+            raise GateError(ErrorCode.NOT_FOUND.code, "no such action of this agent")
+        return Reply(activity_view(entry))
+
+    def close(self) -> None:
+        """Write what is queued, end the workers, give the directory back."""
+        close_services(self.services)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _agent(self, agent_id: str) -> Agent:
+        agent = self.services.store.find_agent(agent_id)
+        if agent is None or agent.organisation_id != self.organisation_id:
+            raise GateError(ErrorCode.AGENT_NOT_REGISTERED.code, ErrorCode.AGENT_NOT_REGISTERED.meaning)
+        return agent
+
+
+def open_gate(place: str | Path = MEMORY, *, clock: Clock | None = None, **settings: Any) -> Gate:
+    """A Gate on a data directory, or on `:memory:` where nothing outlives the process."""
+    in_memory = place == MEMORY
+    if not in_memory:
+        settings["data_dir"] = Path(place)
+    return Gate(open_services(settings_from(**settings), in_memory=in_memory, clock=clock))

@@ -1,0 +1,91 @@
+"""DESIGN 3, effects and violations of Python source: what it would do, read off its syntax tree and never run.
+
+Names are followed through imports, aliases, defaults and `getattr`; every binding of a name counts, in any order.
+Mentioning a dangerous name is judged like calling it, and a module handed on as a value like using all of it, so
+containers, decorators, lambdas and callbacks need no rules of their own.
+"""
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+
+from qwed.guards._python_check import check
+from qwed.guards._python_report import Issue, Report
+from qwed.guards._python_tables import Danger
+from qwed.guards._python_values import TooComplex
+from qwed.words import Effect
+
+MAX_BYTES = 100_000
+MAX_NODES = 60_000
+
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "utf-8-sig"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonFindings:
+    """Everything the code would do, and every reason to refuse it."""
+
+    effects: tuple[Effect, ...] = ()
+    violations: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    """Names whose doing we do not know."""
+    syntax_error: str | None = None
+    """Why the code cannot be read at all."""
+    error_line: int | None = None
+
+
+def findings(code: str) -> PythonFindings:
+    """What `code` would do; never runs it and never raises."""
+    refusal = _unreadable(code)
+    if refusal is not None:
+        return refusal
+    try:
+        tree = _parse(code)
+    except SyntaxError as wrong:
+        return PythonFindings(syntax_error=f"not Python: {wrong.msg}", error_line=wrong.lineno)
+    except (RecursionError, MemoryError, ValueError, OverflowError) as surprise:
+        return PythonFindings(syntax_error=f"cannot be parsed: {type(surprise).__name__}")
+    return _judged(tree)
+
+
+def _unreadable(code: str) -> PythonFindings | None:
+    if len(code) > MAX_BYTES or len(code.encode("utf-8", "replace")) > MAX_BYTES:
+        return PythonFindings(syntax_error=f"longer than {MAX_BYTES} bytes, split it")
+    if "\0" in code:
+        return PythonFindings(syntax_error="holds a NUL byte")
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", code, maxsplit=2)[:2], 1):
+        cookie = _COOKIE.match(line)
+        if cookie and cookie[1].lower().replace("_", "-") not in _PLAIN_ENCODINGS:
+            report = Report()
+            report.danger(Danger.OBFUSCATE, f"source encoding {cookie[1]}", number)
+            return _findings(report)
+    return None
+
+
+def _parse(code: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code)
+
+
+def _judged(tree: ast.Module) -> PythonFindings:
+    if sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES:
+        return PythonFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
+    try:
+        report = check(tree)
+    except (TooComplex, RecursionError, MemoryError):
+        return PythonFindings(syntax_error="names are bound in a way that cannot be followed, write it plainly")
+    return _findings(report)
+
+
+def _findings(report: Report) -> PythonFindings:
+    issues = tuple(sorted(report.issues, key=lambda issue: (issue.line_number, issue.pattern)))
+    return PythonFindings(
+        effects=tuple(report.effects),
+        violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
+        issues=issues,
+        unresolved=tuple(report.unresolved),
+    )

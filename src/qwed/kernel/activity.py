@@ -1,0 +1,93 @@
+"""Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
+
+from datetime import UTC, datetime
+
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.services import Services
+from qwed.kernel.views import ActivityView, SummaryView, View, activity_view, summary_view
+from qwed.store.agent import Agent
+from qwed.store.protocol import ActivityQuery
+from qwed.words import Decision, ErrorCode
+from qwed.words.clock import DAY, rfc3339
+
+MOST = 1000
+
+
+class Period(View, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
+    """From inclusive, to exclusive; null is open."""
+
+    since: str | None
+    until: str | None
+
+
+class ActivityPage(View, frozen=True, kw_only=True):
+    """One page; `next_cursor` is null on the last."""
+
+    agent_id: str
+    period: Period
+    summary: SummaryView
+    activities: list[ActivityView]
+    next_cursor: str | None
+
+
+class Asked(View, frozen=True, kw_only=True):
+    """The query as it came in."""
+
+    limit: str | None = None
+    cursor: str | None = None
+    decision: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPage | Problem:
+    """The page asked for, or what is wrong with the question."""
+    query = _query_of(agent, asked)
+    if isinstance(query, Problem):
+        return query
+    # One more than asked tells whether there is a next page without counting.
+    entries = services.store.activities(query._replace(limit=query.limit + 1))
+    page = entries[: query.limit]
+    days = [None if moment is None else int(moment // DAY) for moment in (query.since, query.until)]
+    more = len(entries) > query.limit
+    return ActivityPage(
+        agent_id=agent.agent_id,
+        period=Period(since=_shown(query.since), until=_shown(query.until)),
+        summary=summary_view(services.store.tally(agent.agent_id, *days)),
+        activities=[activity_view(entry) for entry in page],
+        next_cursor=str(page[-1].sequence) if more else None,
+    )
+
+
+def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
+    limit = _whole(asked.limit, 100)
+    if limit is None or not 1 <= limit <= MOST:
+        return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MOST}")
+    before = _whole(asked.cursor, 0)
+    if before is None:
+        return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
+    if asked.decision is not None and asked.decision not in Decision.__members__:
+        return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
+    try:
+        since, until = _moment(asked.since), _moment(asked.until)
+    except ValueError:
+        return problem(ErrorCode.BAD_OPTION, "`from` and `to` must be RFC 3339 times or dates such as 2025-12-01")
+    return ActivityQuery(agent.agent_id, limit, before or None, asked.decision, since, until)
+
+
+def _whole(text: str | None, default: int) -> int | None:
+    if text is None:
+        return default
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _moment(text: str | None) -> float | None:
+    """RFC 3339, or a bare date for the start of that UTC day."""
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _shown(moment: float | None) -> str | None:
+    return None if moment is None else rfc3339(moment)

@@ -1,0 +1,81 @@
+"""`Case`: one request on its way through the stages. Frozen; each stage returns it with more known."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from qwed.kernel.answer import Factor, PolicyCheck
+from qwed.kernel.content import NOTHING_SAID, Content
+from qwed.kernel.request import NO_OPTIONS, Action, Context, Options
+from qwed.kernel.tools import Subject
+from qwed.store.agent import Agent, Key
+from qwed.store.conversation import Step
+from qwed.store.protocol import Remembered, Reservation
+from qwed.store.usage import NOTHING, Charge
+from qwed.words import Decision, Risk, Verdict
+
+_LATER: Any = None
+"""A field some stage fills; no stage reads one that an earlier stage has not filled."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Credentials:
+    """What the caller showed: a key of an organisation, a token of an agent, or the process itself is the owner."""
+
+    api_key: str | None = None
+    agent_token: str | None = None
+    organisation_id: str | None = None
+    """Set by the in-process Gate alone, which has no strangers."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A Struct and not a dataclass: it is copied at every stage, and this copies twenty times faster."""
+
+    # as it came in
+    agent_id: str
+    credentials: Credentials
+    action_raw: Any
+    context_raw: Any = None
+    options_raw: Any = None
+    stated_agent_id: str | None = None
+    idempotency_key: str | None = None
+    context_required: bool = True
+    unknown_fields: tuple[str, ...] = ()
+    now: float
+    started: float = msgspec.field(default_factory=time.perf_counter)
+
+    # authenticate
+    agent: Agent = _LATER
+    key: Key | None = None
+    # require_context
+    action: Action = _LATER
+    action_hash: str = ""
+    context: Context = _LATER
+    options: Options = NO_OPTIONS
+    step: Step = _LATER
+    # recall
+    body_hash: str = ""
+    remembered: Remembered | None = None
+    # reserve_step
+    reservation: Reservation | None = None
+    # check_budget
+    charge: Charge = NOTHING
+    # check_permissions
+    subject: Subject = _LATER
+    # run_engine
+    content: Content = NOTHING_SAID
+    verdict: Verdict | None = None
+    corrected: Mapping[str, Any] | None = None
+    # assess_risk
+    risk: Risk = Risk.CRITICAL
+    factors: tuple[Factor, ...] = ()
+    policies: tuple[PolicyCheck, ...] = ()
+    # decide
+    decision: Decision = Decision.DENIED
+
+    def with_(self, **changes: Any) -> "Case":
+        """This case with more known."""
+        return msgspec.structs.replace(self, **changes)

@@ -1,0 +1,100 @@
+"""Judges for what has no engine of its own: a tool by its row, a file by its path, a command by the shell guard."""
+
+from urllib.parse import urlsplit
+
+from qwed.guards import path as paths
+from qwed.guards import shell
+from qwed.kernel.case import Case
+from qwed.kernel.content import Content
+from qwed.kernel.tools import PATH, SHELL, TOOL, text_of
+from qwed.words import Effect, EffectKind, Status, Verdict
+
+
+def judge_tool(case: Case) -> Verdict:
+    """VERIFIED when nothing about the call itself is wrong; its effect is its row's."""
+    subject = case.subject
+    target = text_of(case.action, "target")
+    if subject.effect is EffectKind.NETWORK and not _domain_allowed(target, case.agent.permissions.allowed_domains):
+        return _failed(TOOL, "domain_allowed", "the address is not in the agent's allowed domains", subject.effect)
+    effects = () if subject.effect is None else (Effect(subject.effect, target or subject.name),)
+    return Verdict(
+        status=Status.VERIFIED, engine=TOOL, effects=effects, checks_passed=("tool_allowed", "tool_not_blocked")
+    )
+
+
+def _domain_allowed(url: str, allowed: tuple[str, ...] | None) -> bool:
+    if allowed is None:
+        return True
+    try:
+        host = urlsplit(url if "://" in url else f"//{url}").hostname or ""
+    except ValueError:
+        return False
+    return any(host == domain.lower() or host.endswith("." + domain.lower()) for domain in allowed)
+
+
+def judge_path(case: Case) -> Verdict:
+    """VERIFIED when the path resolves inside the allowed roots; a sensitive file is a SECRET."""
+    target = text_of(case.action, "target")
+    kind = case.subject.effect or EffectKind.UNRESOLVED
+    if not target:
+        return _failed(PATH, "path_given", "name the file in `action.target`", kind)
+    found = paths.resolve(target, case.agent.permissions.allowed_paths)
+    if found.place is paths.Place.UNRESOLVABLE:
+        return _failed(PATH, "path_resolved", "the path cannot be resolved to one file", EffectKind.UNRESOLVED)
+    if found.place is paths.Place.OUTSIDE:
+        return _failed(PATH, "path_allowed", "the path is outside the agent's allowed paths", kind)
+    effects = [Effect(kind, found.path)]
+    if found.sensitive:
+        effects.append(Effect(EffectKind.SECRET, found.path))
+    return Verdict(
+        status=Status.VERIFIED, engine=PATH, effects=tuple(effects), checks_passed=("path_resolved", "path_allowed")
+    )
+
+
+def judge_shell(case: Case) -> Verdict:
+    """What the command would do; what cannot be told is UNCERTAIN, what must never happen is BLOCKED."""
+    command = text_of(case.action, "query")
+    if not command:
+        return _failed(SHELL, "command_given", "give the command in `action.query`", EffectKind.UNRESOLVED)
+    found = shell.findings(command)
+    if found.violations:
+        return Verdict(
+            status=Status.BLOCKED,
+            engine=SHELL,
+            message="; ".join(found.violations),
+            effects=found.effects,
+            violations=found.violations,
+            checks_failed=("no_dangerous_calls",),
+        )
+    unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in found.effects)
+    return Verdict(
+        status=Status.INCONCLUSIVE if unresolved else Status.VERIFIED,
+        engine=SHELL,
+        message="part of the command cannot be resolved" if unresolved else "",
+        effects=found.effects,
+        checks_passed=("no_dangerous_calls",),
+        checks_failed=("command_resolved",) if unresolved else (),
+    )
+
+
+JUDGES = {TOOL: judge_tool, PATH: judge_path, SHELL: judge_shell}
+
+
+def refuse_secrets(verdict: Verdict, content: Content) -> Verdict:
+    """A secret leaving is a violation, whatever the tool."""
+    kinds = ", ".join(content.secrets)
+    return Verdict(
+        status=Status.BLOCKED,
+        engine=verdict.engine,
+        message=f"the parameters carry a secret ({kinds}): pass a reference to it instead",
+        effects=(*verdict.effects, Effect(EffectKind.SECRET, kinds)),
+        violations=("secret in parameters",),
+        checks_passed=verdict.checks_passed,
+        checks_failed=(*verdict.checks_failed, "no_secret_leakage"),
+    )
+
+
+def _failed(engine: str, check: str, message: str, kind: EffectKind) -> Verdict:
+    return Verdict(
+        status=Status.FAILED, engine=engine, message=message, effects=(Effect(kind),), checks_failed=(check,)
+    )

@@ -1,0 +1,114 @@
+"""One request, in a straight line: DESIGN 3.
+
+A refusal is a value and stops the walk. An exception is a surprise: it is caught once, here, and answered DENIED.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.services import Services
+from qwed.kernel.stages.assess_risk import assess_risk
+from qwed.kernel.stages.authenticate import authenticate, require_active
+from qwed.kernel.stages.check_budget import check_budget, check_high_risk
+from qwed.kernel.stages.check_permissions import check_permissions
+from qwed.kernel.stages.decide import decide
+from qwed.kernel.stages.detect_loops import detect_loops
+from qwed.kernel.stages.recall import recall, remembered_answer
+from qwed.kernel.stages.require_context import require_context
+from qwed.kernel.stages.reserve_step import reserve_step
+from qwed.kernel.stages.run_engine import run_engine
+from qwed.kernel.stages.settle import settle
+from qwed.store.protocol import StoreError
+from qwed.words import ErrorCode
+
+Stage = Callable[[Case, Services], Any]
+"""`Case | Answer`; `run_engine` may return a coroutine of one, because it alone may wait for a worker."""
+
+ADMISSION: tuple[Stage, ...] = (authenticate, require_active, require_context, recall, reserve_step)
+
+JUDGEMENT: tuple[Stage, ...] = (
+    detect_loops,
+    check_budget,
+    check_permissions,
+    run_engine,
+    assess_risk,
+    check_high_risk,
+    decide,
+)
+
+
+class _Walk:
+    """How far a case has come, so that a surprise knows what to free and what to record."""
+
+    __slots__ = ("case",)
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+
+async def verify_action(case: Case, services: Services) -> Answer:
+    """The answer to one request; whatever happens on the way, never an approval by accident."""
+    walk = _Walk(case)
+    try:
+        answer = await _fail_closed(_decide(walk, services), walk, services)
+        if answer is None:
+            answer = await _fail_closed(_record_surprise(walk, services), walk, services)
+        return answer or denied(ErrorCode.INTERNAL)
+    finally:
+        _free(walk.case, services)
+
+
+async def _decide(walk: _Walk, services: Services) -> Answer:
+    refusal = await _pass(ADMISSION, walk, services)
+    if walk.case.agent is None:
+        return refusal or denied(ErrorCode.INTERNAL)
+    remembered = remembered_answer(walk.case, services)
+    if remembered is not None:
+        return remembered
+    if refusal is None:
+        refusal = await _pass(JUDGEMENT, walk, services)
+    services.at_stage("settle")
+    answer = await settle(walk.case, refusal, services)
+    services.at_stage("answer")
+    return answer
+
+
+async def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
+    """Walk the case through `stages`; the refusal that stopped it, if one did."""
+    for stage in stages:
+        services.at_stage(stage.__name__)
+        outcome = stage(walk.case, services)
+        if inspect.iscoroutine(outcome):
+            outcome = await outcome
+        if isinstance(outcome, Answer):
+            return outcome
+        walk.case = outcome
+    return None
+
+
+async def _record_surprise(walk: _Walk, services: Services) -> Answer:
+    if walk.case.agent is None:
+        return denied(ErrorCode.INTERNAL)
+    return await settle(walk.case, denied(ErrorCode.INTERNAL), services)
+
+
+async def _fail_closed(work: Awaitable[Answer], walk: _Walk, services: Services) -> Answer | None:
+    try:
+        return await work
+    except (StoreError, TimeoutError) as error:
+        services.log.error("store failed: %s", error, extra={"agent_id": walk.case.agent_id})
+        return denied(ErrorCode.DEPENDENCY_DOWN, "the decision could not be kept, so it is not given", retry_after=1)
+    except Exception:  # the kernel's one broad except: a surprise is a refusal
+        services.log.exception("surprise", extra={"agent_id": walk.case.agent_id})
+        return None
+
+
+def _free(case: Case, services: Services) -> None:
+    """Give back what is still held; after a settlement there is nothing left."""
+    if case.reservation is not None:
+        services.store.release(case.reservation)
+    if case.body_hash and case.idempotency_key is not None:
+        services.store.release_key(case.agent_id, case.idempotency_key)

@@ -1,0 +1,194 @@
+"""Spec 4.1: what an agent asks, read field by field; whatever does not fit is refused by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from qwed.kernel.answer import Answer, denied
+from qwed.words import ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
+
+STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
+_LONGEST_NAME = 256
+_HEX = frozenset("0123456789abcdef")
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What the action itself costs, in micro-dollars and tokens."""
+
+    micros: int = 0
+    tokens: int = 0
+
+
+_FREE = Cost()
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """The operation an agent wants to perform."""
+
+    type: str
+    query: str | None = None
+    code: str | None = None
+    target: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    tool: str | None = None
+    cost: Cost = _FREE
+    canonical: bytes = b""
+    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent; its SHA-256 is the hash."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """Spec 9.1."""
+
+    conversation_id: str
+    step_number: int
+    user_intent: str | None = None
+    pre_action_state_hash: str | None = None
+    state_source: str | None = None
+    subject: str | None = None
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Spec 4.1, `options`."""
+
+    require_attestation: bool = False
+    risk_threshold: Risk = Risk.CRITICAL
+
+
+NO_OPTIONS = Options()
+
+_ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "parameters", "tool", "cost"})
+_CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
+_OPTION_FIELDS = frozenset(Options.__struct_fields__)
+
+
+def read_action(raw: Any) -> Action | Answer:
+    """The action, or the refusal that names what is wrong with it."""
+    if not isinstance(raw, Mapping):
+        return denied(ErrorCode.MISSING_FIELD, "`action` must be an object with a `type`")
+    unknown = _unknown(raw, _ACTION_FIELDS, "action")
+    if unknown is not None:
+        return unknown
+    kind = raw.get("type", raw.get("action_type"))
+    if not isinstance(kind, str) or not kind:
+        return denied(ErrorCode.MISSING_FIELD, "`action.type` must be a non-empty string")
+    if "action_type" in raw and raw["action_type"] != kind:
+        return denied(ErrorCode.MALFORMED, "`action.type` and `action.action_type` differ: give one")
+    cost = _read_cost(raw["cost"]) if raw.get("cost") is not None else _FREE
+    if isinstance(cost, Answer):
+        return cost
+    return _refuse_types(raw) or _with_canonical(kind, raw, cost)
+
+
+def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
+    for name in ("query", "code", "target", "tool"):
+        if not isinstance(raw.get(name), str | None):
+            return denied(ErrorCode.MALFORMED, f"`action.{name}` must be a string")
+    if not isinstance(raw.get("parameters"), Mapping | None):
+        return denied(ErrorCode.MALFORMED, "`action.parameters` must be an object")
+    return None
+
+
+def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | Answer:
+    members = {"type": kind}
+    for name in ("query", "code", "target", "parameters", "tool"):
+        value = raw.get(name)
+        if value is not None:
+            members[name] = value
+    try:
+        text = canonical(members)
+    except NotCanonical as error:
+        return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
+    return Action(**members, cost=cost, canonical=text)  # type: ignore[arg-type]  # checked one by one above
+
+
+def _read_cost(raw: Any) -> Cost | Answer:
+    if not isinstance(raw, Mapping):
+        return denied(ErrorCode.MALFORMED, "`action.cost` must be an object with `usd` and `tokens`")
+    unknown = _unknown(raw, frozenset({"usd", "tokens"}), "action.cost")
+    if unknown is not None:
+        return unknown
+    tokens = raw.get("tokens", 0)
+    if type(tokens) is not int or not 0 <= tokens <= 10**12:
+        return denied(ErrorCode.MALFORMED, "`action.cost.tokens` must be a whole number of tokens")
+    try:
+        return Cost(micros_from(raw.get("usd", 0)), tokens)
+    except MoneyError as error:
+        return denied(ErrorCode.MALFORMED, f"`action.cost.usd` {error}")
+
+
+def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
+    """The context, or the CTX or STATE refusal."""
+    if not isinstance(raw, Mapping):
+        return denied(ErrorCode.MISSING_CONTEXT)
+    conversation_id, step_number = raw.get("conversation_id"), raw.get("step_number")
+    if not isinstance(conversation_id, str) or not conversation_id.strip() or step_number is None:
+        return denied(ErrorCode.MISSING_CONTEXT)
+    if len(conversation_id) > _LONGEST_NAME:
+        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id is longer than {_LONGEST_NAME} characters")
+    # `type` and not `isinstance`: true is an int in Python, and no step number
+    if type(step_number) is not int or step_number < 1:
+        return denied(ErrorCode.INVALID_STEP)
+    if len(raw) == 2:
+        if state_required:
+            return denied(ErrorCode.STATE_INCOMPLETE, "pre_action_state_hash and state_source are required here")
+        return Context(conversation_id=conversation_id, step_number=step_number)
+    return _read_rest(raw, state_required) or Context(**raw)
+
+
+def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
+    unknown = _unknown(raw, _CONTEXT_FIELDS, "context")
+    if unknown is not None:
+        return unknown
+    for name in ("user_intent", "subject"):
+        if not isinstance(raw.get(name), str | None):
+            return denied(ErrorCode.MALFORMED, f"`context.{name}` must be a string")
+    return _refuse_state(raw.get("pre_action_state_hash"), raw.get("state_source"), state_required)
+
+
+def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None:
+    if state_hash is None and source is None:
+        return denied(ErrorCode.STATE_INCOMPLETE) if required else None
+    if state_hash is None or source is None:
+        return denied(ErrorCode.STATE_INCOMPLETE)
+    if not isinstance(state_hash, str) or len(state_hash) != 64 or not _HEX.issuperset(state_hash):
+        return denied(ErrorCode.STATE_HASH_INVALID)
+    if source not in STATE_SOURCES:
+        return denied(ErrorCode.STATE_SOURCE_UNKNOWN, f"unknown state_source: use one of {', '.join(STATE_SOURCES)}")
+    return None
+
+
+def read_options(raw: Any) -> Options | Answer:
+    """The options, or the refusal that names the bad one."""
+    if raw is None:
+        return NO_OPTIONS
+    if not isinstance(raw, Mapping):
+        return denied(ErrorCode.BAD_OPTION, "`options` must be an object")
+    for name in raw:
+        if name not in _OPTION_FIELDS:
+            return denied(ErrorCode.BAD_OPTION, f"unknown option {quoted(name)}: known are {_listed(_OPTION_FIELDS)}")
+    require_attestation = raw.get("require_attestation", False)
+    if not isinstance(require_attestation, bool):
+        return denied(ErrorCode.BAD_OPTION, "`options.require_attestation` must be true or false")
+    try:
+        threshold = Risk.of(raw.get("risk_threshold", "critical"))
+    except (KeyError, TypeError):
+        return denied(ErrorCode.BAD_OPTION, "`options.risk_threshold` must be low, medium, high or critical")
+    return Options(require_attestation=require_attestation, risk_threshold=threshold)
+
+
+def quoted(name: object) -> str:
+    """User input for a message: in backticks, one line, short."""
+    text = "".join(char if char.isprintable() else "?" for char in str(name)[:64])
+    return f"`{text}`"
+
+
+def _unknown(raw: Mapping[str, Any], known: frozenset[str], place: str) -> Answer | None:
+    if known.issuperset(raw):
+        return None
+    name = next(name for name in raw if name not in known)
+    return denied(ErrorCode.MALFORMED, f"unknown field {quoted(name)} in `{place}`: known are {_listed(known)}")
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,40 @@
+"""What the stages work with. Tests build one with a still clock or a store that fails; nothing is global."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from qwed.engines.verdicts import Verdicts
+from qwed.kernel.tools import TOOLS, Tool
+from qwed.ledger.attest import Signer
+from qwed.settings import Settings
+from qwed.store.protocol import Store
+from qwed.words.clock import Clock
+
+
+def _no_hook(_stage: str) -> None:
+    """In production nothing looks over the kernel's shoulder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Services:
+    """Store, engines, clock, signer and settings."""
+
+    store: Store
+    engines: Verdicts
+    signer: Signer
+    settings: Settings
+    clock: Clock = field(default_factory=Clock)
+    log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
+    at_stage: Callable[[str], None] = _no_hook
+    """Called with each stage's name before it runs; the fault tests end the process here."""
+
+    def tool(self, organisation_id: str, name: str) -> Tool | None:
+        """The registry's row: the organisation's own over the built-in one."""
+        own = self.store.tool_rows(organisation_id).get(name)
+        return TOOLS.get(name) if own is None else _tool.decode(own)
+
+
+_tool = msgspec.json.Decoder(Tool)

@@ -1,0 +1,58 @@
+"""Spec 5.2 and ruling 4.3: effects give the risk; factors may raise it one level."""
+
+from qwed.kernel.answer import Answer, Factor, PolicyCheck
+from qwed.kernel.case import Case
+from qwed.kernel.content import Content
+from qwed.kernel.services import Services
+from qwed.words import EffectKind, Verdict, risk_of
+
+RAISES_AT = 1.0
+
+WEIGHTS = {
+    "external_communication": 0.3,
+    "pii_in_content": 0.5,
+    "destructive_operation": 0.5,
+    "credential_in_content": 0.5,
+    "financial": 0.4,
+    "privileged_target": 0.2,
+}
+
+_LEAVING = frozenset({EffectKind.COMMUNICATE, EffectKind.NETWORK})
+
+
+def assess_risk(case: Case, _services: Services) -> Case | Answer:
+    """The case with its risk and, for a tool call, the factors and policy checks behind it."""
+    verdict = case.verdict
+    if verdict is None:
+        raise RuntimeError("no engine has spoken")
+    risk = max(case.subject.base, risk_of(verdict.effects))
+    if not case.subject.is_tool:
+        return case.with_(risk=risk)
+    factors = _factors(verdict, case.content)
+    if sum(factor.weight for factor in factors) >= RAISES_AT:
+        risk = risk.raised()
+    return case.with_(risk=risk, factors=factors, policies=_policies(verdict, case.content))
+
+
+def _factors(verdict: Verdict, content: Content) -> tuple[Factor, ...]:
+    kinds = {effect.kind for effect in verdict.effects}
+    present = {
+        "external_communication": not _LEAVING.isdisjoint(kinds),
+        "pii_in_content": content.has_pii,
+        "destructive_operation": EffectKind.DELETE in kinds,
+        "credential_in_content": bool(content.secrets),
+        "financial": EffectKind.SPEND in kinds,
+        "privileged_target": content.privileged,
+    }
+    return tuple(Factor(name, WEIGHTS[name]) for name, there in present.items() if there)
+
+
+def _policies(verdict: Verdict, content: Content) -> tuple[PolicyCheck, ...]:
+    leaving = any(effect.kind in _LEAVING for effect in verdict.effects)
+    clean = content.complete and not (content.leaks_pii and leaving)
+    return (
+        PolicyCheck("no_pii_leakage", clean),
+        PolicyCheck("no_secret_leakage", not content.secrets),
+        PolicyCheck("rate_limit", True),  # a call over its rate was refused by the budget
+        PolicyCheck("tool_allowed", True),  # a tool that is not allowed was refused by its permissions
+    )

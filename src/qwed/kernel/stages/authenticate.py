@@ -1,0 +1,56 @@
+"""AGENT-001..003 and ruling 4.18: who asks, for which agent. First: nothing is said to a stranger."""
+
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.services import Services
+from qwed.store.agent import AgentStatus, Key
+from qwed.store.credentials import AGENT_TOKEN, API_KEY, matches, prefix_of
+from qwed.store.protocol import Store
+from qwed.words import ErrorCode
+
+
+def authenticate(case: Case, services: Services) -> Case | Answer:
+    """The case with its agent, or the refusal a stranger gets."""
+    shown = case.credentials
+    key = None
+    if shown.api_key is not None:
+        key = find_key(shown.api_key, services.store)
+        if key is None:
+            return denied(ErrorCode.UNKNOWN_CREDENTIAL)
+    agent = services.store.find_agent(case.agent_id)
+    if shown.agent_token is not None:
+        proven = _proves(shown.agent_token, None if agent is None else agent.token_digest)
+        # A token says nothing about other ids, not even whether they exist.
+        if agent is None or not proven:
+            return denied(ErrorCode.INVALID_AGENT_TOKEN)
+    organisation_id = key.organisation_id if key is not None else shown.organisation_id
+    if organisation_id is None and shown.agent_token is None:
+        return denied(ErrorCode.INVALID_AGENT_TOKEN, "no credential: send X-API-Key or Authorization: Bearer")
+    if agent is None or organisation_id not in (None, agent.organisation_id):
+        return denied(ErrorCode.AGENT_NOT_REGISTERED)
+    if case.stated_agent_id not in (None, case.agent_id):
+        return denied(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
+    return case.with_(agent=agent, key=key)
+
+
+def require_active(case: Case, _services: Services) -> Case | Answer:
+    """The case, or AGENT-003: a stage of its own, because the agent is known by now and the refusal is recorded."""
+    if case.agent.status is AgentStatus.ACTIVE:
+        return case
+    return denied(
+        ErrorCode.AGENT_SUSPENDED,
+        check="agent_active",
+        suggestion="an owner or approver can reactivate the agent",
+        details={"agent_id": case.agent_id},
+    )
+
+
+def find_key(text: str, store: Store) -> Key | None:
+    """The API key this text is, or None."""
+    prefix = prefix_of(text, API_KEY)
+    key = None if prefix is None else store.find_key(prefix)
+    return key if matches(text, None if key is None else key.digest) else None
+
+
+def _proves(token: str, digest: bytes | None) -> bool:
+    return prefix_of(token, AGENT_TOKEN) is not None and matches(token, digest)

@@ -1,0 +1,60 @@
+"""Ruling 4.1: two tables, the stricter wins; then what a person has asked to see for themselves."""
+
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.services import Services
+from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX, stricter
+from qwed.words import Decision, ErrorCode, Risk, Trust, Verdict
+
+_SUGGEST_TRUST = "ask a person to do it, or request a higher trust level for the agent"
+
+
+def decide(case: Case, _services: Services) -> Case | Answer:
+    """The case with its decision, or the refusal."""
+    verdict = case.verdict
+    if verdict is None:
+        raise RuntimeError("no engine has spoken")
+    by_status = STATUS_MATRIX[verdict.status.on_agent_wire][case.risk]
+    by_trust = TRUST_MATRIX[case.agent.trust][case.risk]
+    if by_status is Decision.DENIED:
+        return _refuse_verdict(verdict)
+    if by_trust is Decision.DENIED:
+        return _refuse_trust(case)
+    asked = Decision.PENDING if _person_wanted(case) else Decision.APPROVED
+    return case.with_(decision=stricter(by_status, by_trust, asked))
+
+
+def _person_wanted(case: Case) -> bool:
+    row = case.subject.row
+    return (
+        case.risk > case.options.risk_threshold
+        or row.dangerous
+        or (row.requires_approval and case.agent.trust < Trust.TRUSTED)
+        or any(check.policy == "no_pii_leakage" and not check.passed for check in case.policies)
+    )
+
+
+def _refuse_verdict(verdict: Verdict) -> Answer:
+    return denied(
+        ErrorCode.VERIFICATION_FAILED,
+        verdict.message or f"the {verdict.engine} check did not pass",
+        check=verdict.checks_failed[0] if verdict.checks_failed else None,
+        details={"checks_failed": list(verdict.checks_failed), "violations": list(verdict.violations)},
+    )
+
+
+def _refuse_trust(case: Case) -> Answer:
+    enough = next((trust for trust in Trust if TRUST_MATRIX[trust][case.risk] is not Decision.DENIED), Trust.TRUSTED)
+    return denied(
+        ErrorCode.INSUFFICIENT_TRUST,
+        f"a {case.risk.word} risk action needs trust level {int(enough)}, this agent has {int(case.agent.trust)}",
+        check="trust_level_sufficient",
+        suggestion=_suggestion(case),
+        details={"risk_level": case.risk.word, "trust_level": int(case.agent.trust), "required": int(enough)},
+    )
+
+
+def _suggestion(case: Case) -> str:
+    if case.subject.judge == "sql" and case.risk > Risk.LOW:
+        return "a query that only reads (SELECT) is within this agent's trust; " + _SUGGEST_TRUST
+    return _SUGGEST_TRUST

@@ -1,0 +1,15 @@
+"""LOOP-003 and LOOP-004: refused cheaply here, and once more when the step commits."""
+
+from qwed.kernel.answer import Answer
+from qwed.kernel.case import Case
+from qwed.kernel.services import Services
+from qwed.kernel.stages.reserve_step import refuse_loop
+
+
+def detect_loops(case: Case, _services: Services) -> Case | Answer:
+    """The case, or the refusal of a loop."""
+    if case.reservation is None:
+        raise RuntimeError("no step is reserved")
+    conversation = case.reservation.conversation
+    code = conversation.refuses_loop(case.step)
+    return case if code is None else refuse_loop(code, conversation)

@@ -1,0 +1,41 @@
+"""CTX-001/002 and STATE-001..004: what is asked, and where in which conversation."""
+
+import hashlib
+
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.request import Context, quoted, read_action, read_context, read_options
+from qwed.kernel.services import Services
+from qwed.store.conversation import Step
+from qwed.words import ErrorCode
+from qwed.words.ids import new_id
+
+
+def require_context(case: Case, services: Services) -> Case | Answer:
+    """The case with its action, context and options, or the refusal that names what is missing."""
+    if case.unknown_fields:
+        return denied(ErrorCode.MALFORMED, f"unknown field {quoted(case.unknown_fields[0])} in the body")
+    context = _context_of(case, services)
+    if isinstance(context, Answer):
+        return context
+    options = read_options(case.options_raw)
+    if isinstance(options, Answer):
+        return options
+    action = read_action(case.action_raw)
+    if isinstance(action, Answer):
+        return action
+    digest = hashlib.sha256(action.canonical)
+    action_hash = digest.hexdigest()
+    state_fingerprint = None
+    if context.pre_action_state_hash is not None:
+        digest.update(f"|{context.state_source}|{context.pre_action_state_hash}".encode())
+        state_fingerprint = digest.hexdigest()
+    step = Step(context.step_number, action_hash, state_fingerprint)
+    return case.with_(action=action, action_hash=action_hash, context=context, options=options, step=step)
+
+
+def _context_of(case: Case, services: Services) -> Context | Answer:
+    if case.context_raw is None and not case.context_required:
+        # Ruling 4.20, loosened by the operator: a call without a place stands alone in a conversation of its own.
+        return Context(conversation_id=new_id("alone"), step_number=1)
+    return read_context(case.context_raw, state_required=services.settings.doom_loop_guard_required)

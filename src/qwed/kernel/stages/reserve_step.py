@@ -1,0 +1,51 @@
+"""Spec 9.4: claim the step. Last of admission: only past here is anything held."""
+
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.services import Services
+from qwed.store.conversation import Conversation
+from qwed.words import ErrorCode
+
+
+def reserve_step(case: Case, services: Services) -> Case | Answer:
+    """The case holding its step, or LOOP-001 / LOOP-002."""
+    outcome = services.store.reserve_step(case.agent, case.context.conversation_id, case.step)
+    if isinstance(outcome, ErrorCode):
+        return refuse_step(case, outcome, services.settings.max_steps)
+    return case.with_(reservation=outcome)
+
+
+def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
+    """The refusal of a step, with what would pass."""
+    if code is ErrorCode.STEP_LIMIT:
+        return denied(
+            code,
+            f"conversation step limit exceeded (max {max_steps} steps)",
+            check="step_limit",
+            suggestion="start a new conversation_id",
+            details={"limit": max_steps, "step_number": case.step.number},
+        )
+    return denied(
+        code,
+        check="step_not_replayed",
+        suggestion="use a step_number greater than any committed one, or an Idempotency-Key to repeat a request",
+        details={"step_number": case.step.number},
+    )
+
+
+def refuse_loop(code: ErrorCode, conversation: Conversation) -> Answer:
+    """LOOP-003 and LOOP-004, with what would pass."""
+    if code is ErrorCode.REPETITION:
+        return denied(
+            code,
+            "repetitive action loop detected (max 2 consecutive identical actions)",
+            check="no_repetition",
+            suggestion="send a different action at the same step_number",
+            details={"repeats": conversation.repeats},
+        )
+    return denied(
+        code,
+        "the same action on an unchanged state was approved twice before without progress",
+        check="progress_made",
+        suggestion="send a different action, or the same one once the state has changed",
+    )

@@ -1,0 +1,102 @@
+"""The verdict: what the action is and would do. One of the two stages that may wait."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from qwed.engines.pool import PoolFull
+from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
+from qwed.engines.verdicts import Question
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.case import Case
+from qwed.kernel.content import NOTHING_SAID, read_content
+from qwed.kernel.judges import JUDGES, refuse_secrets
+from qwed.kernel.request import Action
+from qwed.kernel.services import Services
+from qwed.kernel.tools import text_of
+from qwed.waiting import Ticket
+from qwed.words import ErrorCode, Status, Verdict, sha256_of
+
+_GOOD = frozenset({Status.VERIFIED, Status.SIMPLIFIED})
+
+
+def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any, None, Case | Answer]:
+    """The case with its verdict; a coroutine where an engine worker has to be waited for."""
+    content = read_content(case.action) if case.subject.is_tool else NOTHING_SAID
+    case = case.with_(content=content)
+    judge = JUDGES.get(case.subject.judge)
+    if judge is None:
+        return _ask_engine(case, services)
+    return _with_verdict(case, judge(case))
+
+
+def _with_verdict(case: Case, verdict: Verdict) -> Case:
+    if case.content.secrets:
+        verdict = refuse_secrets(verdict, case.content)
+    return case.with_(verdict=verdict)
+
+
+async def _ask_engine(case: Case, services: Services) -> Case | Answer:
+    try:
+        verdict = await _verdict_on(case, case.action, case.action_hash, services)
+        if verdict.status is Status.FAILED and verdict.corrected is not None:
+            return await _try_repair(case, verdict, services)
+    except PoolFull:
+        return denied(ErrorCode.ENGINE_UNAVAILABLE, check="engine_available", retry_after=1)
+    return _with_verdict(case, verdict)
+
+
+async def _verdict_on(case: Case, action: Action, action_hash: str, services: Services) -> Verdict:
+    question = Question(case.agent.organisation_id, case.subject.judge, action_hash, _request_of(case, action))
+    asked = services.engines.ask(question)
+    if not isinstance(asked, Ticket):
+        return asked
+    verdict = await asked
+    services.engines.learn(question, verdict)
+    return verdict
+
+
+async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
+    """Ruling 4.12: a repair counts only when it verifies itself."""
+    corrected = {**_members(case.action), **(verdict.corrected or {})}
+    repaired = msgspec.structs.replace(case.action, **(verdict.corrected or {}))
+    again = await _verdict_on(case, repaired, sha256_of(corrected), services)
+    if again.status not in _GOOD or again.corrected is not None:
+        return _with_verdict(case, verdict)
+    joined = Verdict(
+        status=Status.CORRECTED,
+        engine=verdict.engine,
+        message=verdict.message,
+        effects=again.effects,
+        checks_passed=tuple(check for check in again.checks_passed if check not in verdict.checks_failed),
+        checks_failed=verdict.checks_failed,
+        result=verdict.result,
+    )
+    return _with_verdict(case.with_(corrected=corrected), joined)
+
+
+def _members(action: Action) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.json.decode(action.canonical)
+    return members
+
+
+def _request_of(case: Case, action: Action) -> EngineRequest:
+    return EngineRequest(
+        query=text_of(action, "query"),
+        code=text_of(action, "code"),
+        parameters=action.parameters or {},
+        policy=_policy_of(case),
+    )
+
+
+def _policy_of(case: Case) -> Policy:
+    allowed = case.agent.permissions
+    sensitive = allowed.sensitive_columns
+    return Policy(
+        allowed_tables=allowed.allowed_tables,
+        allowed_columns=allowed.allowed_columns,
+        sensitive_columns=DEFAULT_SENSITIVE_COLUMNS if sensitive is None else sensitive,
+        schema_ddl=allowed.schema_ddl,
+        max_rows=allowed.max_rows,
+    )

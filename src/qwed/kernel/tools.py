@@ -1,0 +1,180 @@
+"""Spec 5.3 and ruling 4.4: the built-in action types and tools, an organisation's own, and what a name stands for."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.kernel.request import Action
+from qwed.words import EffectKind, Risk
+
+TOOL_CALL = "tool_call"
+
+TOOL, PATH, SHELL = "tool", "path", "shell"
+"""Judges that are no engine: what has no engine of its own reads VERIFIED by one of these."""
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One row of the registry."""
+
+    name: str
+    risk_level: str
+    requires_verification: bool = True
+    requires_approval: bool = False
+    verification_engine: str | None = None
+    sandbox_required: bool = False
+    dangerous: bool = False
+    effect: EffectKind | None = None
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether this type is judged by an engine of its own, and so by `allowed_engines`."""
+        return self.verification_engine not in (None, PATH, SHELL) and self.effect in (None, EffectKind.EXECUTE)
+
+    @property
+    def risk(self) -> Risk:
+        """The row's risk as a value."""
+        return Risk.of(self.risk_level)
+
+
+def _row(name: str, risk: str, effect: EffectKind | None = None, engine: str | None = None, **more: bool) -> Tool:
+    return Tool(name=name, risk_level=risk, effect=effect, verification_engine=engine, **more)
+
+
+_E = EffectKind
+
+# Guide, Risk assessment; INTERFACES 1. An action type is also a tool of the same name.
+ACTION_TYPES: dict[str, Tool] = {
+    row.name: row
+    for row in (
+        _row("execute_sql", "low", engine="sql"),
+        _row("database_query", "low", engine="sql"),
+        _row("execute_code", "critical", _E.EXECUTE, "code", sandbox_required=True),
+        _row("calculate", "low", engine="math"),
+        _row("verify_math", "low", engine="math"),
+        _row("verify_logic", "low", engine="logic"),
+        _row("verify_fact", "low", engine="fact"),
+        _row("verify_stats", "low", engine="stats"),
+        _row("verify_image", "low", engine="image"),
+        _row("database_read", "low", _E.READ, "sql"),
+        _row("database_write", "high", _E.WRITE, "sql", requires_approval=True),
+        _row("file_read", "low", _E.READ, PATH),
+        _row("read_file", "low", _E.READ, PATH),
+        _row("file_write", "high", _E.WRITE, PATH),
+        _row("file_delete", "critical", _E.DELETE, PATH),
+        _row("send_email", "medium", _E.COMMUNICATE),
+        _row("api_call", "medium", _E.NETWORK),
+        _row("shell_command", "low", None, SHELL),
+    )
+}
+
+# Guide, ToolApprovalSystem: the safe list and the dangerous list.
+TOOLS: dict[str, Tool] = ACTION_TYPES | {
+    row.name: row
+    for row in (
+        _row("read_database", "low", _E.READ, "sql"),
+        _row("query_data", "low", _E.READ, "sql"),
+        _row("search_web", "low"),
+        _row("log_message", "low"),
+        _row("get_weather", "low", _E.READ),
+        _row("delete_database", "critical", _E.DELETE, requires_approval=True, dangerous=True),
+        _row("drop_table", "critical", _E.DELETE, requires_approval=True, dangerous=True),
+        _row("send_money", "critical", _E.SPEND, requires_approval=True, dangerous=True),
+        _row("delete_files", "critical", _E.DELETE, requires_approval=True, dangerous=True),
+        _row("shutdown_server", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
+        _row("revoke_access", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
+    )
+}
+
+OPTIONAL_ENGINE = frozenset({"sql", "code"})
+"""Engines that judge a tool only where its call carries a query or code; a bare call is judged as a tool."""
+
+NEEDS_QUERY = frozenset({"execute_sql", "database_query", "execute_code"})
+
+READING_VERBS = frozenset(
+    [
+        "get",
+        "list",
+        "read",
+        "search",
+        "fetch",
+        "find",
+        "query",
+        "lookup",
+        "show",
+        "describe",
+        "view",
+        "count",
+        "check",
+        "summarize",
+    ]
+)
+_EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
+    _E.DELETE: frozenset(["delete", "drop", "remove", "destroy", "purge", "truncate", "wipe", "erase"]),
+    _E.SPEND: frozenset(["money", "payment", "pay", "payout", "refund", "purchase", "wire"]),
+    _E.ADMIN: frozenset(["shutdown", "revoke", "grant", "sudo"]),
+    _E.EXECUTE: frozenset(["exec", "execute", "eval", "shell", "spawn"]),
+}
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+
+
+class Subject(NamedTuple):
+    """What is to be judged, by whom, and how risky it is before anyone has looked."""
+
+    name: str
+    row: Tool
+    judge: str
+    base: Risk
+    effect: EffectKind | None
+    is_tool: bool
+
+
+def words_of(name: str) -> list[str]:
+    """The words in a tool's name: `sendMoney`, `send-money` and `send_money` are the same two."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def effect_in_name(name: str) -> EffectKind | None:
+    """What a custom tool says it does, where its name says so."""
+    words = words_of(name)
+    for effect, telling in _EFFECT_WORDS.items():
+        if telling.intersection(words):
+            return effect
+    return EffectKind.READ if words and words[0] in READING_VERBS else None
+
+
+def custom_tool(name: str) -> Tool:
+    """The row of a tool nobody described: LOW where its verb only reads, else MEDIUM."""
+    effect = effect_in_name(name)
+    return Tool(name=name, risk_level="low" if effect is EffectKind.READ else "medium", effect=effect)
+
+
+def subject_of(name: str, row: Tool, action: Action) -> Subject:
+    """Who judges this call of `name`."""
+    judge = row.verification_engine or TOOL
+    has_text = any(text_of(action, field) for field in ("query", "code"))
+    if judge in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
+        judge = TOOL
+    is_tool = action.type == TOOL_CALL or judge in (TOOL, PATH, SHELL)
+    return Subject(name, row, judge, row.risk, row.effect, is_tool)
+
+
+_SPELLINGS = {
+    "query": ("query", "sql", "expression", "command"),
+    "code": ("code",),
+    "target": ("target", "path", "file", "filepath", "filename", "file_path", "url"),
+}
+
+
+def text_of(action: Action, field: str) -> str:
+    """A field of the action; a tool call carries it among its parameters."""
+    direct: str | None = getattr(action, field)
+    if direct:
+        return direct
+    parameters: Mapping[str, Any] = action.parameters or {}
+    for spelling in _SPELLINGS[field]:
+        value = parameters.get(spelling)
+        if isinstance(value, str) and value:
+            return value
+    return ""

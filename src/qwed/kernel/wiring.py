@@ -1,0 +1,89 @@
+"""Services put together: the embedded store, the engines, the signing key, the first organisation."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from qwed.engines.pool import EnginePool
+from qwed.engines.table import ENGINES
+from qwed.engines.verdicts import Verdicts
+from qwed.kernel.services import Services
+from qwed.ledger.attest import KEY_FILE, Signer, fresh_key, key_from
+from qwed.settings import Settings
+from qwed.store.agent import Key
+from qwed.store.credentials import API_KEY, mint
+from qwed.store.protocol import Store
+from qwed.store.sqlite import MEMORY, SqliteStore
+from qwed.words.clock import Clock
+from qwed.words.ids import new_id
+
+OWNER_KEY_FILE = "owner.key"
+_PATIENCE = 30
+
+
+class Opened(NamedTuple):
+    """Everything that runs, the first organisation, and on the very first start the owner's key."""
+
+    services: Services
+    organisation_id: str
+    owner_key: str | None
+
+
+def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock | None = None) -> Opened:
+    """Open the store and whatever stands around it. The engine workers start with the first question for them."""
+    clock = clock or Clock()
+    directory = settings.data_dir.expanduser()
+    store = SqliteStore(
+        MEMORY if in_memory else directory,
+        clock=clock,
+        max_steps=settings.max_steps,
+        lease_seconds=settings.step_lease_seconds,
+    )
+    key = fresh_key() if in_memory else key_from(settings.signing_key_file or directory / KEY_FILE)
+    pool = EnginePool(ENGINES.values(), size=settings.engine_workers or None, memory_mb=settings.engine_memory_mb)
+    services = Services(
+        store=store,
+        engines=Verdicts(pool, settings.engine_seconds),
+        signer=Signer(key, settings.attestation_ttl_seconds),
+        settings=settings,
+        clock=clock,
+    )
+    organisation_id, owner_key = _first_organisation(store, clock, None if in_memory else directory)
+    return Opened(services, organisation_id, owner_key)
+
+
+def close_services(services: Services) -> None:
+    """Write what is queued, end the workers."""
+    services.store.close()
+    services.engines.close()
+
+
+def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> tuple[str, str | None]:
+    known = store.first_organisation()
+    if known is not None:
+        return known, None
+    owner, now = mint(API_KEY), clock.now()
+    if directory is not None:
+        # Before the store knows it: a crash between the two leaves a key that opens nothing, not a locked house.
+        _write_private(directory / OWNER_KEY_FILE, owner.text)
+    organisation_id = new_id("org")
+    key = Key(
+        key_id=new_id("key"),
+        organisation_id=organisation_id,
+        name="first owner",
+        role="owner",
+        prefix=owner.prefix,
+        digest=owner.digest,
+        created_at=now,
+    )
+    store.add_organisation(organisation_id, "default", now).block(_PATIENCE)
+    store.add_key(key).block(_PATIENCE)
+    return organisation_id, owner.text
+
+
+def _write_private(file: Path, text: str) -> None:
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as out:
+        out.write(text + "\n")
+        out.flush()
+        os.fsync(out.fileno())

@@ -1,0 +1,114 @@
+"""Every setting: one dataclass, environment prefix QWED_. A bad value stops the start; an unknown name only warns."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from qwed.words.money import MoneyError, micros_from
+
+VERSION = "1"
+"""Part of every policy hash: raise it when the meaning of a setting changes."""
+
+
+class SettingsError(ValueError):
+    """A setting has a value we cannot use; the message names the variable."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What an operator may choose; the defaults are what a first start uses."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    data_dir: Path = Path("~/.qwed/data")
+    signing_key_file: Path | None = None
+    log_level: str = "info"
+
+    max_steps: int = 50
+    step_lease_seconds: int = 30
+    doom_loop_guard_required: bool = False
+    require_tool_context: bool = True
+    approval_ttl_seconds: int = 86_400
+    attestation_ttl_seconds: int = 86_400
+    idempotency_ttl_seconds: int = 86_400
+
+    engine_price_usd: int = 10_000
+    """What an action costs at least, in micro-dollars; set as decimal dollars."""
+    engine_seconds: int = 10
+    engine_workers: int = 0
+    """0 chooses one worker per processor, two at least."""
+    engine_memory_mb: int = 1024
+
+    max_body_bytes: int = 1_048_576
+    max_in_flight: int = 512
+    startup_hooks_allow: frozenset[str] = frozenset()
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError("must be zero or more")
+    return number
+
+
+def _truth(text: str) -> bool:
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    try:
+        return words[text.strip().lower()]
+    except KeyError:
+        raise ValueError("must be true or false") from None
+
+
+def _hashes(text: str) -> frozenset[str]:
+    return frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+
+
+def _price(text: str) -> int:
+    try:
+        return micros_from(text)
+    except MoneyError as error:
+        raise ValueError(str(error)) from None
+
+
+_READERS: dict[str, Callable[[str], Any]] = {"engine_price_usd": _price, "startup_hooks_allow": _hashes}
+_READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
+_ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
+
+
+def variable_of(field: str) -> str:
+    """The environment variable that sets `field`."""
+    return f"QWED_{field.upper()}"
+
+
+def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
+    """Settings from the environment; what is `given` (and not None) wins over it."""
+    found: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = _text_of(field.name, environment)
+        if text is not None:
+            found[field.name] = _read(field.name, field.type, text)
+    return Settings(**found | {name: value for name, value in given.items() if value is not None})
+
+
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The QWED_ variables that set nothing, so that a slip of the pen is seen."""
+    known = {variable_of(field.name) for field in fields(Settings)} | CLIENT_VARIABLES
+    return sorted(name for name in environment if name.startswith("QWED_") and name not in known)
+
+
+CLIENT_VARIABLES = frozenset({"QWED_API_KEY", "QWED_BASE_URL", "QWED_AGENT_ID", "QWED_AGENT_TOKEN"})
+
+
+def _text_of(field: str, environment: Mapping[str, str]) -> str | None:
+    names = [variable_of(field), *(alias for alias, name in _ALIASES.items() if name == field)]
+    return next((environment[name] for name in names if name in environment), None)
+
+
+def _read(field: str, kind: Any, text: str) -> Any:
+    reader = _READERS.get(field) or _READERS_BY_TYPE[kind]
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise SettingsError(f"{variable_of(field)}: `{text}` cannot be used: {error}") from None

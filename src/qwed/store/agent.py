@@ -1,0 +1,116 @@
+"""What is kept about an agent: who it is, what it may do, what it may spend."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from qwed.guards.tool_approval import folded
+from qwed.words import Trust, sha256_of
+
+
+class AgentStatus(StrEnum):
+    """Whether an agent may act at all."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+
+
+class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Spec 3.1 and ruling 4.22. An absent list means no limit of that kind; an empty one means nothing."""
+
+    allowed_engines: tuple[str, ...] | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    blocked_tools: tuple[str, ...] = ()
+    max_rows: int | None = None
+    allowed_tables: tuple[str, ...] | None = None
+    allowed_columns: tuple[str, ...] | None = None
+    sensitive_columns: tuple[str, ...] | None = None
+    schema_ddl: str | None = None
+    allowed_paths: tuple[str, ...] | None = None
+    allowed_domains: tuple[str, ...] | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Spec 6.1, the `max_` half, money in micro-dollars; None is no limit."""
+
+    daily_cost: int | None = None
+    cost_per_request: int | None = None
+    requests_per_hour: int | None = None
+    requests_per_day: int | None = None
+    tokens_per_request: int | None = None
+    tokens_per_day: int | None = None
+    tool_calls_per_hour: int | None = None
+    high_risk_calls_per_day: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """One registered agent, as it stood at some moment; a change makes a new one."""
+
+    agent_id: str
+    organisation_id: str
+    name: str
+    type: str
+    principal_id: str
+    trust: Trust
+    status: AgentStatus
+    permissions: Permissions
+    limits: Limits
+    token_prefix: str
+    token_digest: bytes
+    created_at: float
+    description: str | None = None
+    framework: str | None = None
+    model: str | None = None
+
+    @cached_property
+    def allowed_engines(self) -> frozenset[str] | None:
+        """The whole list of engines, where one was given."""
+        named = self.permissions.allowed_engines
+        return None if named is None else frozenset(named)
+
+    @cached_property
+    def allowed_tools(self) -> frozenset[str] | None:
+        """The whole list of tools, where one was given."""
+        named = self.permissions.allowed_tools
+        return None if named is None else frozenset(named)
+
+    @cached_property
+    def blocked_tools(self) -> frozenset[str]:
+        """The blocked names, folded: no spelling of one gets past."""
+        return frozenset(map(folded, self.permissions.blocked_tools))
+
+    @cached_property
+    def _policy_hashes(self) -> dict[str, str]:
+        return {}
+
+    def policy_hash(self, tool: str, tool_row: Any, settings_version: str) -> str:
+        """DESIGN 7: SHA-256 of what this agent was judged by; computed once per tool."""
+        known = self._policy_hashes.get(tool)
+        if known is None:
+            permissions = msgspec.to_builtins(self.permissions)
+            policy = {
+                "permissions": permissions,
+                "trust_level": int(self.trust),
+                "tool": tool_row,
+                "settings": settings_version,
+            }
+            known = self._policy_hashes[tool] = sha256_of(policy)
+        return known
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """An API key of an organisation, without its secret."""
+
+    key_id: str
+    organisation_id: str
+    name: str
+    role: str
+    prefix: str
+    digest: bytes
+    created_at: float
+    revoked_at: float | None = None

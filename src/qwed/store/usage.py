@@ -1,0 +1,190 @@
+"""Spec 6 and ruling 4.8: what an agent has used in this hour and day, what is held, and what would be too much."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import add, attrgetter, sub
+from typing import NamedTuple
+
+from qwed.store.agent import Limits
+from qwed.words import Decision, ErrorCode
+from qwed.words.clock import DAY, HOUR
+
+
+class Charge(NamedTuple):
+    """What one decision would use. Money in micro-dollars."""
+
+    cost: int = 0
+    tokens: int = 0
+    requests: int = 0
+    tool_calls: int = 0
+    high_risk_calls: int = 0
+
+    def plus(self, other: "Charge") -> "Charge":
+        """Both together."""
+        return Charge(*map(add, self, other))
+
+    def minus(self, other: "Charge") -> "Charge":
+        """This without the other."""
+        return Charge(*map(sub, self, other))
+
+
+NOTHING = Charge()
+
+
+class Exceeded(NamedTuple):
+    """Which limit would be passed."""
+
+    code: ErrorCode
+    message: str
+    limit: int
+    current: int
+    reset_at: float
+
+
+class Spent(NamedTuple):
+    """The counters at one moment: what is kept on disk and shown as the budget."""
+
+    hour: int = 0
+    day: int = 0
+    requests_hour: int = 0
+    requests_day: int = 0
+    tool_calls_hour: int = 0
+    cost_day: int = 0
+    tokens_day: int = 0
+    high_risk_day: int = 0
+    pending_cost: int = 0
+    pending_tokens: int = 0
+    pending_high_risk: int = 0
+
+
+@dataclass(slots=True)
+class Usage:
+    """The running counters of one agent. Windows only move forward, so a clock that jumps back gives nothing away."""
+
+    hour: int = 0
+    day: int = 0
+    requests_hour: int = 0
+    requests_day: int = 0
+    tool_calls_hour: int = 0
+    cost_day: int = 0
+    tokens_day: int = 0
+    high_risk_day: int = 0
+    pending_cost: int = 0
+    pending_tokens: int = 0
+    pending_high_risk: int = 0
+    held: Charge = NOTHING
+    """What requests in flight may still use; never on disk, so a crash frees it."""
+
+    def roll(self, now: float) -> None:
+        """Open a new hour or day where one has begun. What is held or pending moves along."""
+        hour, day = int(now // HOUR), int(now // DAY)
+        if hour > self.hour:
+            self.hour, self.requests_hour, self.tool_calls_hour = hour, 0, 0
+        if day > self.day:
+            self.day, self.requests_day, self.cost_day, self.tokens_day, self.high_risk_day = day, 0, 0, 0, 0
+
+    def refuses(self, charge: Charge, limits: Limits) -> Exceeded | None:
+        """The first limit this charge would pass."""
+        for row in BUDGET_CHECKS:
+            limit, more = row.limit(limits), row.asked(charge)
+            if limit is None or not more:
+                continue
+            current = row.used(self)
+            if current + more > limit:
+                reset_at = (self.hour + 1) * HOUR if row.hourly else (self.day + 1) * DAY
+                return Exceeded(row.code, row.message, limit, current, reset_at)
+        return None
+
+    def charge(self, charge: Charge, decision: Decision, limits: Limits) -> None:
+        """Count what was decided. A request counts whatever the answer; the rest only when it may be used."""
+        self.requests_hour = _up_to(limits.requests_per_hour, self.requests_hour, charge.requests)
+        self.requests_day = _up_to(limits.requests_per_day, self.requests_day, charge.requests)
+        self.tool_calls_hour = _up_to(limits.tool_calls_per_hour, self.tool_calls_hour, charge.tool_calls)
+        if decision.permits:
+            self.cost_day += charge.cost
+            self.tokens_day += charge.tokens
+            self.high_risk_day += charge.high_risk_calls
+        elif decision is Decision.PENDING:
+            self.pending_cost += charge.cost
+            self.pending_tokens += charge.tokens
+            self.pending_high_risk += charge.high_risk_calls
+
+    def spent(self) -> Spent:
+        """The counters as they stand."""
+        return Spent(
+            self.hour,
+            self.day,
+            self.requests_hour,
+            self.requests_day,
+            self.tool_calls_hour,
+            self.cost_day,
+            self.tokens_day,
+            self.high_risk_day,
+            self.pending_cost,
+            self.pending_tokens,
+            self.pending_high_risk,
+        )
+
+
+def _up_to(limit: int | None, current: int, more: int) -> int:
+    # A loop is refused before the budget is asked, so its request may find the window full: it then stays full.
+    wanted = current + more
+    return wanted if limit is None or wanted <= limit else max(current, limit)
+
+
+class _Check(NamedTuple):
+    limit: Callable[[Limits], int | None]
+    asked: Callable[[Charge], int]
+    used: Callable[[Usage], int]
+    code: ErrorCode
+    message: str
+    hourly: bool = False
+
+
+BUDGET_CHECKS = (
+    _Check(
+        attrgetter("daily_cost"),
+        attrgetter("cost"),
+        lambda usage: usage.cost_day + usage.pending_cost + usage.held.cost,
+        ErrorCode.COST_EXCEEDED,
+        "daily cost limit exceeded",
+    ),
+    _Check(
+        attrgetter("requests_per_hour"),
+        attrgetter("requests"),
+        lambda usage: usage.requests_hour + usage.held.requests,
+        ErrorCode.RATE_EXCEEDED,
+        "hourly request limit exceeded",
+        hourly=True,
+    ),
+    _Check(
+        attrgetter("requests_per_day"),
+        attrgetter("requests"),
+        lambda usage: usage.requests_day + usage.held.requests,
+        ErrorCode.RATE_EXCEEDED,
+        "daily request limit exceeded",
+    ),
+    _Check(
+        attrgetter("tool_calls_per_hour"),
+        attrgetter("tool_calls"),
+        lambda usage: usage.tool_calls_hour + usage.held.tool_calls,
+        ErrorCode.RATE_EXCEEDED,
+        "hourly tool call limit exceeded",
+        hourly=True,
+    ),
+    _Check(
+        attrgetter("high_risk_calls_per_day"),
+        attrgetter("high_risk_calls"),
+        lambda usage: usage.high_risk_day + usage.pending_high_risk + usage.held.high_risk_calls,
+        ErrorCode.RATE_EXCEEDED,
+        "daily limit of high-risk calls exceeded",
+    ),
+    _Check(
+        attrgetter("tokens_per_day"),
+        attrgetter("tokens"),
+        lambda usage: usage.tokens_day + usage.pending_tokens + usage.held.tokens,
+        ErrorCode.TOKENS_EXCEEDED,
+        "daily token limit exceeded",
+    ),
+)
+"""Spec 6.2: cost, then rate, then tokens."""

@@ -1,0 +1,190 @@
+"""Group commit: whatever is waiting becomes one transaction, and every ticket completes after the commit.
+
+Append-only rows are written as they are. Rows that are overwritten (a conversation, an agent's counters) are written
+once per batch, in their last state: the batch is one transaction, so no state in between could ever be seen.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from qwed.store.protocol import StoreError
+from qwed.waiting import Ticket, announce
+
+BATCH = 512
+
+Row = tuple[Any, ...]
+
+INSERT_ACTIVITY = (
+    "INSERT INTO activities (organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+UPSERT_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
+UPSERT_USAGE = "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ADD_TALLY = (
+    "INSERT INTO tallies VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+    "SET actions = actions + excluded.actions, cost = cost + excluded.cost"
+)
+
+
+@dataclass(slots=True)
+class Write:
+    """The rows of one change, and the ticket that completes when they are durable."""
+
+    ticket: Ticket[Any] = field(default_factory=Ticket)
+    result: Any = None
+    statements: list[tuple[str, Row]] = field(default_factory=list)
+    activity: Row | None = None
+    conversation: Row | None = None
+    usage: Row | None = None
+    tally: tuple[str, int, str, int] | None = None
+
+
+def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
+    """Write all of `batch` in one transaction, or nothing of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for write in batch:
+            for statement, row in write.statements:
+                connection.execute(statement, row)
+        connection.executemany(INSERT_ACTIVITY, [write.activity for write in batch if write.activity])
+        connection.executemany(UPSERT_CONVERSATION, _last(write.conversation for write in batch))
+        connection.executemany(UPSERT_USAGE, _last((write.usage for write in batch), width=1))
+        connection.executemany(ADD_TALLY, _sums(batch))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _last(rows: Any, width: int = 2) -> list[Row]:
+    return list({row[:width]: row for row in rows if row}.values())
+
+
+def _sums(batch: list[Write]) -> list[Row]:
+    sums: dict[tuple[str, int, str], list[int]] = {}
+    for write in batch:
+        if write.tally:
+            agent_id, day, decision, cost = write.tally
+            total = sums.setdefault((agent_id, day, decision), [0, 0])
+            total[0] += 1
+            total[1] += cost
+    return [(*key, *total) for key, total in sums.items()]
+
+
+class GroupWriter:
+    """One thread that owns the writing connection."""
+
+    def __init__(self, connection: sqlite3.Connection, on_failure: Callable[[], None]) -> None:
+        self._connection = connection
+        self._on_failure = on_failure
+        self._queue: SimpleQueue[Write | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
+        self.written = 0
+        self._thread.start()
+
+    def submit(self, write: Write) -> Ticket[Any]:
+        """Queue one write; called under the store's lock, so the queue is in commit order."""
+        self._queue.put(write)
+        return write.ticket
+
+    def flush(self) -> None:
+        """Nothing to do: a read sees what is committed, and nothing uncommitted was acknowledged."""
+
+    def drain(self) -> list[Write]:
+        """Take everything that waits; used when a commit failed and what follows it must fail too."""
+        waiting: list[Write] = []
+        while True:
+            try:
+                write = self._queue.get_nowait()
+            except Empty:
+                return waiting
+            if write is not None:
+                waiting.append(write)
+            else:
+                self._queue.put(None)
+                return waiting
+
+    def close(self) -> None:
+        """Write what is queued, then stop."""
+        self._queue.put(None)
+        self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            batch = [first]
+            stop = self._gather(batch)
+            self._commit(batch)
+            if stop:
+                return
+
+    def _gather(self, batch: list[Write]) -> bool:
+        while len(batch) < BATCH:
+            try:
+                write = self._queue.get_nowait()
+            except Empty:
+                return False
+            if write is None:
+                return True
+            batch.append(write)
+        return False
+
+    def _commit(self, batch: list[Write]) -> None:
+        try:
+            write_batch(self._connection, batch)
+        except sqlite3.Error as error:
+            self._fail(batch, error)
+            return
+        self.written += len(batch)
+        for write in batch:
+            write.ticket.complete(write.result)
+        announce(write.ticket for write in batch)
+
+    def _fail(self, batch: list[Write], error: sqlite3.Error) -> None:
+        self._on_failure()
+        failure = StoreError(f"could not write: {error}")
+        for write in batch:
+            write.ticket.fail(failure)
+        announce(write.ticket for write in batch)
+
+
+class InlineWriter:
+    """For `:memory:`: no thread and nothing to sync, so rows are written together, when read or when many wait."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._waiting: list[Write] = []
+        self.written = 0
+
+    def submit(self, write: Write) -> Ticket[Any]:
+        """Take one write; it is readable from now on, which is all that memory can promise."""
+        self._waiting.append(write)
+        write.ticket.complete(write.result)
+        write.ticket.done = True
+        if len(self._waiting) >= BATCH:
+            self.flush()
+        return write.ticket
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            write_batch(self._connection, waiting)
+            self.written += len(waiting)
+
+    def drain(self) -> list[Write]:
+        """Take everything that waits."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._connection.close()

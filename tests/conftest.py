@@ -1,0 +1,106 @@
+"""Fixtures shared by every test: one real server per test process, a client, agents."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.server import Server
+
+_names = itertools.count(1)
+
+Register = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server over HTTP with an empty data directory."""
+    running = Server(Path(tmp_path_factory.mktemp("server")) / "data")
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def api(server: Server) -> Iterator[httpx.Client]:
+    """The owner's client."""
+    with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def stranger(server: Server) -> Iterator[httpx.Client]:
+    """A client that shows nothing."""
+    with httpx.Client(base_url=server.base_url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def register(api: httpx.Client) -> Register:
+    """Registers a new agent; fields may be given."""
+
+    def call(**fields: Any) -> dict[str, Any]:
+        body = {"name": f"agent {next(_names)}", "principal_id": "user_123", **fields}
+        response = api.post("/agents/register", json=body)
+        assert response.status_code == 201, response.text
+        registered: dict[str, Any] = response.json()
+        return registered
+
+    return call
+
+
+class Asking:
+    """One agent in one conversation, asked step by step."""
+
+    def __init__(self, api: httpx.Client, agent: dict[str, Any], conversation: str = "conv_1") -> None:
+        self.api = api
+        self.agent = agent
+        self.agent_id: str = agent["agent_id"]
+        self.conversation = conversation
+
+    def send(self, body: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
+        return self.api.post(f"/agents/{self.agent_id}/verify", json=body, headers=headers)
+
+    def __call__(
+        self,
+        action: dict[str, Any],
+        step: int,
+        *,
+        conversation: str | None = None,
+        options: dict[str, Any] | None = None,
+        **context: Any,
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "action": action,
+            "context": {"conversation_id": conversation or self.conversation, "step_number": step, **context},
+        }
+        if options is not None:
+            body["options"] = options
+        answer: dict[str, Any] = self.send(body).json()
+        return answer
+
+    def budget(self) -> dict[str, Any]:
+        answer: dict[str, Any] = self.api.get(f"/agents/{self.agent_id}/budget").json()
+        return answer
+
+    def activity(self, **query: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.api.get(f"/agents/{self.agent_id}/activity", params=query).json()
+        return answer
+
+
+@pytest.fixture
+def asking(api: httpx.Client, register: Register) -> Callable[..., Asking]:
+    """`ask = asking(type="trusted")`, then `ask({"type": "calculate", "query": "2+2"}, 1)`."""
+
+    def call(**fields: Any) -> Asking:
+        return Asking(api, register(**fields))
+
+    return call
+
+
+@pytest.fixture
+def ask(asking: Callable[..., Asking]) -> Asking:
+    """A supervised agent in a fresh conversation."""
+    return asking()

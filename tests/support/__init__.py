@@ -1,0 +1,1 @@
+"""What the tests stand on: real servers, started and stopped by them."""

@@ -1,0 +1,735 @@
+"""Design 8 and promises P4 and P6: the worker pool, with real processes that really misbehave."""
+
+import asyncio
+import dataclasses
+import json
+import math
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from qwed.engines._pool_workers import Zygote
+from qwed.engines.pool import EnginePool, PoolFull
+from qwed.engines.protocol import EngineRequest, Policy
+from qwed.engines.table import EngineRow
+from qwed.waiting import LoopDriver, Ticket, in_thread
+from qwed.words import Effect, EffectKind, Status, Verdict
+
+ROOT = Path(__file__).parents[3]
+ROW = EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving")
+CASES = [json.loads(line) for line in (ROOT / "tests/data/engine_pool.jsonl").read_text().splitlines()]
+PATIENCE = 60.0
+"""Longer than anything here takes; only a test that fails waits for it."""
+
+
+def ask(
+    pool: EnginePool, deed: str, *, seconds: float = PATIENCE, for_agent: bool = True, **parameters: Any
+) -> Ticket[Verdict]:
+    request = EngineRequest(query=deed, parameters=parameters)
+    return pool.submit(ROW.name, request, seconds, for_agent=for_agent)
+
+
+def answer(pool: EnginePool, deed: str, **options: Any) -> Verdict:
+    return ask(pool, deed, **options).block(PATIENCE)
+
+
+def result(pool: EnginePool, deed: str, **options: Any) -> dict[str, Any]:
+    verdict = answer(pool, deed, **options)
+    assert verdict.status is Status.VERIFIED, verdict
+    return dict(verdict.result)
+
+
+OpenPool = Callable[..., EnginePool]
+
+
+@pytest.fixture
+def open_pool() -> Iterator[OpenPool]:
+    opened: list[EnginePool] = []
+
+    def start(*rows: EngineRow, **options: Any) -> EnginePool:
+        pool = EnginePool(rows or (ROW,), **{"size": 2, "memory_mb": 128, **options})
+        opened.append(pool)
+        pool.start()
+        return pool
+
+    yield start
+    for pool in opened:
+        pool.close()
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[EnginePool]:
+    shared = EnginePool([ROW], size=2, memory_mb=128)
+    shared.start()
+    yield shared
+    shared.close()
+
+
+class Watched:
+    """Processes that are watched from now on, by descriptor, so that a reused number cannot mislead."""
+
+    def __init__(self, pids: tuple[int, ...]) -> None:
+        self._handles = [os.pidfd_open(pid) for pid in pids]
+
+    def all_ended(self, seconds: float = PATIENCE) -> bool:
+        ended = [bool(select.select([handle], [], [], seconds)[0]) for handle in self._handles]
+        for handle in self._handles:
+            os.close(handle)
+        return all(ended)
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+def occupy(pool: EnginePool, fifo: Path, **options: Any) -> tuple[Ticket[Verdict], int]:
+    """A worker that is busy for good, and its process id."""
+    ticket = ask(pool, "tell and hang", fifo=str(fifo), **options)
+    return ticket, int(fifo.read_text())
+
+
+def run_script(body: str) -> "subprocess.CompletedProcess[str]":
+    """The output of a program that uses the pool as a stranger would, with no `__main__` guard."""
+    return subprocess.run(
+        [sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+
+
+def script(body: str) -> str:
+    opening = f"""
+        import os, sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from qwed.engines.pool import EnginePool, PoolFull
+        from qwed.engines.protocol import EngineRequest
+        from qwed.engines.table import ENGINES, EngineRow
+        pool = EnginePool([EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving")], size=2)
+        pool.start()
+        def say(deed):
+            return pool.submit("misbehaving", EngineRequest(query=deed), 50, for_agent=True).block(50)
+        """
+    return textwrap.dedent(opening) + textwrap.dedent(body)
+
+
+# What an engine may do to its worker
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["deed"])
+def test_whatever_an_engine_does_there_is_one_answer_and_the_next_request_is_unaffected(
+    pool: EnginePool, case: dict[str, str]
+) -> None:
+    # A deed that never ends has a short time; the others cannot tell how long they may take.
+    seconds = 0.5 if case.get("error") == "timeout" else PATIENCE
+    verdict = answer(pool, case["deed"], seconds=seconds)
+    assert (verdict.status, verdict.engine) == (case["status"], ROW.name)
+    assert verdict.result.get("error") == case.get("error")
+    assert verdict.checks_failed == ((case["check"],) if "check" in case else ())
+    assert result(pool, "echo", a=1) == {"echo": {"a": 1}, "code": ""}
+
+
+def test_every_failure_is_far_from_an_approval(pool: EnginePool) -> None:
+    failures = [case for case in CASES if "error" in case]
+    assert {case["status"] for case in failures} == {"INCONCLUSIVE", "ERROR"}
+    assert len(failures) >= 20
+
+
+def test_a_timeout_says_so_in_words(pool: EnginePool) -> None:
+    assert answer(pool, "hang", seconds=0.2).message == "the engine did not answer in time"
+
+
+def test_the_text_of_an_exception_stays_in_the_worker(pool: EnginePool) -> None:
+    verdict = answer(pool, "raise")
+    assert verdict.message == "the engine `misbehaving` failed"
+    assert "secret" not in repr(verdict)
+
+
+def test_a_verdict_arrives_as_it_was_given(pool: EnginePool) -> None:
+    parameters = {"n": 10**60, "x": 0.1, "text": 'snow ☃ and \x00 "quotes"', "deep": [{"a": [None, True, -1]}]}
+    verdict = answer(pool, "echo", **parameters)
+    assert verdict == Verdict(
+        status=Status.VERIFIED,
+        engine=ROW.name,
+        message="done",
+        effects=(Effect(EffectKind.READ, "x"),),
+        result={"echo": parameters, "code": ""},
+    )
+
+
+def test_the_policy_reaches_the_engine(pool: EnginePool) -> None:
+    request = EngineRequest(query="policy", policy=Policy(allowed_tables=("a", "b"), max_rows=7))
+    verdict = pool.submit(ROW.name, request, PATIENCE, for_agent=True).block(PATIENCE)
+    assert verdict.result == {"tables": ["a", "b"], "rows": 7}
+
+
+def test_a_large_request_and_a_large_answer_pass(pool: EnginePool) -> None:
+    text = "x" * (3 << 20)
+    assert result(pool, "echo", text=text)["echo"] == {"text": text}
+    assert result(pool, "answer with much", upload="x" * (14 << 20))["text"] == text
+
+
+def test_parameters_may_be_any_mapping(pool: EnginePool) -> None:
+    request = EngineRequest(query="echo", parameters=MappingProxyType({"a": MappingProxyType({"b": 1})}))
+    assert pool.submit(ROW.name, request, PATIENCE, for_agent=True).block(PATIENCE).result["echo"] == {"a": {"b": 1}}
+
+
+def _nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", object(), {1, object()}, {(1, 2): 3}, 10**5000, _nested(5000), "x" * (25 << 20)],
+    ids=["half a pair", "object", "set", "tuple key", "5000 digits", "nested", "25 MiB"],
+)
+def test_a_request_that_cannot_be_sent_is_an_error_at_once(pool: EnginePool, value: Any) -> None:
+    ticket = ask(pool, "echo", value=value)
+    assert ticket.done
+    assert (ticket.result().status, ticket.result().result) == (Status.ERROR, {"error": "unsendable"})
+
+
+def test_an_unknown_engine_is_an_error_that_lists_the_known_ones(pool: EnginePool) -> None:
+    verdict = pool.submit("math", EngineRequest(), 1, for_agent=True).block(PATIENCE)
+    assert (verdict.status, verdict.verified) == (Status.ERROR, False)
+    assert verdict.message == "unknown engine `math`, use one of misbehaving"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, math.nan, -math.inf])
+def test_no_time_at_all_is_a_timeout_at_once(pool: EnginePool, seconds: float) -> None:
+    ticket = ask(pool, "echo", seconds=seconds)
+    assert ticket.done
+    assert ticket.result().result == {"error": "timeout"}
+
+
+def test_endless_time_is_cut_to_the_longest_there_is(pool: EnginePool) -> None:
+    limits = result(pool, "limits", seconds=math.inf)["limits"]
+    cpu = next(line for line in limits.splitlines() if line.startswith("Max cpu time"))
+    assert int(cpu.split()[3]) < 1000
+
+
+# What a worker is given, and what not
+
+
+def test_a_worker_has_no_secret_in_its_environment(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("QWED_SIGNING_KEY_FILE", "QWED_LLM_API_KEY", "AWS_SECRET_ACCESS_KEY", "PYTHONPATH", "LD_LIBRARY_PATH"):
+        monkeypatch.setenv(name, "secret")
+    environment = result(open_pool(), "environment")
+    assert set(environment) <= {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONHASHSEED"}
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+def test_a_worker_has_no_descriptor_but_its_own_socket(open_pool: OpenPool, tmp_path: Path) -> None:
+    with open(tmp_path / "database", "w") as database, socket.socket() as connection:
+        for descriptor in (database.fileno(), connection.fileno()):
+            os.set_inheritable(descriptor, True)
+        held = result(open_pool(size=4), "descriptors")
+    standard = [held.pop(number) for number in ("0", "1", "2")]
+    assert standard == ["/dev/null"] * 3
+    assert [target.partition(":")[0] for target in held.values()] == ["socket"]
+
+
+def test_a_worker_writes_no_file(pool: EnginePool, tmp_path: Path) -> None:
+    assert result(pool, "write a file", path=str(tmp_path / "new")) == {"refused": "File too large"}
+    assert (tmp_path / "new").read_text() == ""
+
+
+def test_a_worker_opens_few_files(pool: EnginePool) -> None:
+    assert result(pool, "open many") == {"refused": "Too many open files"}
+
+
+def test_a_worker_is_limited_and_dies_before_anything_else_when_memory_is_short(pool: EnginePool) -> None:
+    told = result(pool, "limits")
+    limits = {line[:25].strip(): line[25:].split()[:2] for line in told["limits"].splitlines()[1:]}
+    assert limits["Max core file size"] == limits["Max file size"] == ["0", "0"]
+    soft, hard = limits["Max address space"]
+    assert soft == hard
+    assert 128 << 20 < int(soft) < 1 << 30
+    assert limits["Max cpu time"][0] != "unlimited"
+    assert told["oom"] == "1000"
+
+
+def test_every_run_orders_its_sets_alike(open_pool: OpenPool) -> None:
+    one, other = open_pool(), open_pool()
+    assert result(one, "hash")["hash"] == result(other, "hash")["hash"]
+
+
+def test_engines_print_into_nothing() -> None:
+    done = run_script("print(say('print').status); pool.close()")
+    assert (done.stdout, done.stderr) == ("VERIFIED\n", "")
+
+
+# The processes
+
+
+def test_a_worker_that_has_served_long_enough_is_replaced_between_requests(pool: EnginePool) -> None:
+    served = [result(pool, "pid")["pid"] for _ in range(2_100)]
+    runs = {pid: served.count(pid) for pid in served}
+    assert len(runs) >= 2
+    assert max(runs.values()) <= 1_000
+
+
+def test_a_worker_that_has_grown_far_is_replaced(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    grown = result(pool, "grow", bytes=100 << 20)["pid"]
+    assert result(pool, "pid")["pid"] != grown
+    assert result(pool, "grow", bytes=1)["pid"] != grown
+
+
+def test_a_worker_killed_from_outside_while_it_works_is_replaced(pool: EnginePool, fifo: Path) -> None:
+    ticket, pid = occupy(pool, fifo)
+    os.kill(pid, signal.SIGKILL)
+    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert result(pool, "pid")["pid"] != pid
+
+
+def test_idle_workers_killed_from_outside_are_replaced(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    zygote, *workers = pool.processes
+    watched = Watched(tuple(workers))
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    assert watched.all_ended()
+    assert result(pool, "pid")["pid"] not in workers
+    assert pool.processes[0] == zygote
+
+
+def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    ticket, _ = occupy(pool, fifo)
+    before = pool.processes
+    watched = Watched(before)
+    os.kill(before[0], signal.SIGKILL)
+    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert watched.all_ended()
+    assert result(pool, "pid")["pid"] not in before
+    assert not set(pool.processes) & set(before)
+
+
+def test_a_stopped_worker_is_late_like_any_other(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    stopped = pool.processes[1:]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    assert answer(pool, "echo", seconds=0.2).result == {"error": "timeout"}
+    assert answer(pool, "echo", seconds=0.2).result == {"error": "timeout"}
+    assert result(pool, "pid")["pid"] not in stopped
+
+
+def test_what_an_engine_left_running_ends_with_the_pool(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    left = result(pool, "daemonise")
+    watched = Watched((left["pid"],))
+    pool.close()
+    assert watched.all_ended()
+
+
+def test_what_an_engine_left_running_ends_when_a_worker_does(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    watched = Watched((result(pool, "daemonise")["pid"],))
+    assert answer(pool, "abort").result == {"error": "died"}
+    assert watched.all_ended()
+
+
+def test_closing_leaves_no_process_and_may_be_done_twice(open_pool: OpenPool) -> None:
+    pool = open_pool(size=4)
+    assert pool.wait_ready(PATIENCE)
+    pids = pool.processes
+    assert len(pids) == 5
+    pool.close()
+    pool.close()
+    assert pool.processes == ()
+    assert not [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
+    assert not pool.ready
+
+
+def test_closing_answers_everyone_who_waits(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    running, _ = occupy(pool, fifo)
+    waiting = [ask(pool, "hang", for_agent=False) for _ in range(3)]
+    pool.close()
+    assert [ticket.block(0).result for ticket in (running, *waiting)] == [{"error": "died"}] * 4
+
+
+def test_closing_while_the_engines_still_load_leaves_nothing() -> None:
+    pool = EnginePool([ROW], size=2)
+    pool.start()
+    ticket = ask(pool, "echo")
+    pool.close()
+    assert ticket.done
+    assert pool.processes == ()
+
+
+def test_a_pool_that_is_not_running_takes_no_work() -> None:
+    pool = EnginePool([ROW], size=2)
+    pool.close()
+    with pytest.raises(PoolFull, match="was not started"):
+        ask(pool, "echo")
+    pool.start()
+    pool.start()
+    pool.close()
+    with pytest.raises(PoolFull, match="is not running"):
+        ask(pool, "echo")
+
+
+def test_a_pool_of_one_worker_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2 workers"):
+        EnginePool([ROW], size=1)
+
+
+# Queues
+
+
+def test_two_hundred_submits_from_many_threads_all_get_their_own_answer(open_pool: OpenPool) -> None:
+    pool = open_pool(queue_limit=200)
+    with ThreadPoolExecutor(50) as threads:
+        answers = list(threads.map(lambda n: result(pool, "echo", n=n, for_agent=n % 2 == 0)["echo"]["n"], range(200)))
+    assert answers == list(range(200))
+
+
+def test_answers_stay_with_their_requests_while_workers_die_around_them(open_pool: OpenPool) -> None:
+    pool = open_pool(size=3, queue_limit=200)
+    deeds = ["echo", "abort", "echo", "raise", "echo", "write everywhere"] * 15
+    tickets = [ask(pool, deed, n=n, for_agent=n % 2 == 0) for n, deed in enumerate(deeds)]
+    for n, (deed, ticket) in enumerate(zip(deeds, tickets, strict=True)):
+        verdict = ticket.block(PATIENCE)
+        assert verdict.verified == (deed == "echo"), (deed, verdict)
+        assert not verdict.verified or verdict.result["echo"] == {"n": n}
+
+
+def test_a_full_queue_is_refused_and_the_agent_path_has_its_own(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool(queue_limit=3)
+    occupy(pool, fifo, for_agent=False)
+    waiting = [ask(pool, "hang", for_agent=False) for _ in range(3)]
+    with pytest.raises(PoolFull, match="every engine worker is busy"):
+        ask(pool, "hang", for_agent=False)
+    assert not [ticket for ticket in waiting if ticket.done]
+    assert result(pool, "echo", for_agent=True) == {"echo": {}, "code": ""}
+
+
+def test_one_worker_is_always_free_for_the_agent_path(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    occupy(pool, fifo, for_agent=False)
+    assert answer(pool, "echo", for_agent=False, seconds=0.3).result == {"error": "timeout"}
+    waiting = ask(pool, "hang", for_agent=False)
+    assert [result(pool, "echo", for_agent=True, n=n)["echo"] for n in range(20)] == [{"n": n} for n in range(20)]
+    assert not waiting.done
+
+
+def test_the_agent_path_is_served_first(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    busy = [occupy(pool, fifo, for_agent=True)[1] for _ in range(2)]
+    others = [ask(pool, "hang", for_agent=False, seconds=1) for _ in range(5)]
+    agents = [ask(pool, "pid", for_agent=True) for _ in range(5)]
+    for pid in busy:
+        os.kill(pid, signal.SIGKILL)
+    assert [ticket.block(PATIENCE).status for ticket in agents] == [Status.VERIFIED] * 5
+    assert [ticket.block(PATIENCE).result for ticket in others] == [{"error": "timeout"}] * 5
+
+
+def test_work_submitted_before_the_engines_are_loaded_is_done_when_they_are(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+    assert pool.wait_ready(PATIENCE)
+    assert pool.ready
+
+
+# Engines that cannot be loaded, processes that cannot live
+
+
+def module_in(directory: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> EngineRow:
+    monkeypatch.syspath_prepend(str(directory))
+    (directory / "fragile.py").write_text(textwrap.dedent(text))
+    return EngineRow(name="fragile", module="fragile")
+
+
+def ask_fragile(pool: EnginePool, seconds: float = PATIENCE) -> Verdict:
+    return pool.submit("fragile", EngineRequest(), seconds, for_agent=True).block(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("def verify(:", "SyntaxError"),
+        ("x = 1", "AttributeError"),
+        ("raise OSError", "OSError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_an_engine_that_cannot_be_loaded_says_so_and_the_others_serve(
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, error: str
+) -> None:
+    pool = open_pool(module_in(tmp_path, monkeypatch, text), ROW)
+    verdict = ask_fragile(pool)
+    assert (verdict.status, verdict.result) == (Status.ERROR, {"error": error})
+    assert verdict.message == "the engine `fragile` could not be loaded, install `qwed[engines]`"
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+
+
+def test_an_engine_is_warmed_before_its_workers_are_forked(
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = module_in(
+        tmp_path,
+        monkeypatch,
+        """
+        from qwed.words import Status, Verdict
+        seen = []
+        def verify(request):
+            seen.append(request.query)
+            return Verdict(status=Status.VERIFIED, engine="fragile", result={"seen": seen})
+        """,
+    )
+    pool = open_pool(dataclasses.replace(row, warm=(EngineRequest(query="first"), EngineRequest(query="second"))))
+    assert ask_fragile(pool).result == {"seen": ["first", "second", ""]}
+
+
+def test_an_engine_that_cannot_be_warmed_is_not_used(open_pool: OpenPool) -> None:
+    pool = open_pool(dataclasses.replace(ROW, warm=(EngineRequest(query="recurse"),)))
+    assert answer(pool, "echo").result == {"error": "RecursionError"}
+
+
+DOOMED = {
+    "the zygote ends while it loads": "os._exit(1)",
+    "every worker ends as it is forked": "os.register_at_fork(after_in_child=lambda: os._exit(1))",
+    "every worker ends soon after it is forked": """
+        import signal
+        os.register_at_fork(after_in_child=lambda: signal.setitimer(signal.ITIMER_REAL, 0.005))
+    """,
+}
+
+
+def doomed(directory: Path, monkeypatch: pytest.MonkeyPatch, doom: str) -> tuple[EngineRow, Path]:
+    """An engine whose processes cannot live, and the file in which each leaves a mark."""
+    marks = directory / "marks"
+    text = f"""
+        import os
+        def mark():
+            with open({str(marks)!r}, "a") as marks:
+                marks.write("x")
+        mark()
+        os.register_at_fork(before=mark)
+    """
+    return module_in(directory, monkeypatch, textwrap.dedent(text) + textwrap.dedent(DOOMED[doom])), marks
+
+
+@pytest.mark.parametrize("doom", DOOMED)
+def test_a_crash_loop_slows_down(
+    open_pool: OpenPool, pool: EnginePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doom: str
+) -> None:
+    row, marks = doomed(tmp_path, monkeypatch, doom)
+    crashing = open_pool(row)
+    assert answer(pool, "hang", seconds=1).result == {"error": "timeout"}
+    crashing.close()
+    assert 1 <= len(marks.read_text()) <= 30
+
+
+@pytest.mark.parametrize("doom", DOOMED)
+def test_submit_answers_in_the_middle_of_a_crash_loop(
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doom: str
+) -> None:
+    crashing = open_pool(doomed(tmp_path, monkeypatch, doom)[0])
+    verdicts = [ask_fragile(crashing, 0.3) for _ in range(3)]
+    assert {verdict.status for verdict in verdicts} <= {Status.INCONCLUSIVE, Status.ERROR}
+
+
+def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    os.kill(pool.processes[0], signal.SIGSTOP)
+    assert answer(pool, "abort").result == {"error": "died"}
+    assert answer(pool, "abort").result == {"error": "died"}
+    assert answer(pool, "echo", seconds=0.3).result == {"error": "timeout"}
+    pids = pool.processes
+    os.kill(pids[0], signal.SIGCONT)
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+
+
+def test_a_zygote_that_is_stuck_is_replaced(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qwed.engines._pool_workers.FORK_SECONDS", 0.3)
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    stuck = pool.processes[0]
+    os.kill(stuck, signal.SIGSTOP)
+    assert [answer(pool, "abort").result for _ in range(2)] == [{"error": "died"}] * 2
+    monkeypatch.undo()
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+    assert stuck not in pool.processes
+
+
+def test_a_pool_that_closes_while_its_zygote_is_stuck_still_leaves_nothing(
+    open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Zygote.end, "__defaults__", (0.2,))
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    watched = Watched(pool.processes)
+    os.kill(pool.processes[0], signal.SIGSTOP)
+    pool.close()
+    assert watched.all_ended()
+
+
+# Callers
+
+
+def test_a_coroutine_awaits_the_same_tickets(pool: EnginePool) -> None:
+    async def walk(n: int) -> Verdict:
+        return await ask(pool, "echo", n=n)
+
+    async def many() -> list[Verdict]:
+        driver = LoopDriver(asyncio.get_running_loop(), PATIENCE)
+        return await asyncio.gather(*(driver.drive(walk(n)) for n in range(30)))
+
+    assert [verdict.result["echo"] for verdict in asyncio.run(many())] == [{"n": n} for n in range(30)]
+    assert in_thread(walk(7), PATIENCE).result["echo"] == {"n": 7}
+
+
+def test_a_loop_that_closed_while_it_waited_harms_nobody_else(pool: EnginePool, fifo: Path) -> None:
+    async def give_up() -> tuple[Ticket[Verdict], int]:
+        ticket, pid = occupy(pool, fifo)
+
+        async def walk() -> Verdict:
+            return await ticket
+
+        driver = LoopDriver(asyncio.get_running_loop(), PATIENCE)
+        task = asyncio.create_task(driver.drive(walk()))
+        await asyncio.sleep(0)
+        task.cancel()
+        return ticket, pid
+
+    ticket, pid = asyncio.run(give_up())
+    os.kill(pid, signal.SIGKILL)
+    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+
+
+class Rude(LoopDriver):
+    """Fails in the pool's own thread."""
+
+    def _wake(self, tickets: list[Ticket[Any]]) -> None:
+        raise ZeroDivisionError(tickets)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_after_a_surprise_in_the_pool_itself_nobody_waits_and_nothing_is_taken(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    watched = Watched(pool.processes)
+    waiting, _ = occupy(pool, fifo)
+
+    async def walk() -> Verdict:
+        return await ask(pool, "echo")
+
+    async def surprise() -> None:
+        task = asyncio.create_task(Rude(asyncio.get_running_loop(), PATIENCE).drive(walk()))
+        await asyncio.to_thread(waiting.block, PATIENCE)
+        task.cancel()
+
+    asyncio.run(surprise())
+    assert waiting.result().result == {"error": "died"}
+    assert watched.all_ended()
+    with pytest.raises(PoolFull, match="is not running"):
+        ask(pool, "echo")
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "0, 1, 2"])
+def test_an_owner_without_standard_descriptors_and_with_blocked_signals_is_served_too(
+    tmp_path: Path, closed: str
+) -> None:
+    told = tmp_path / "told"
+    opening = f"""
+        import os, signal
+        for descriptor in ({closed},):
+            os.close(descriptor)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    """
+    body = f"""
+        verdicts = [say(deed) for deed in ("echo", "abort", "abort", "abort", "echo")]
+        pool.close()
+        with open({str(told)!r}, "w") as file:
+            print(*(verdict.status for verdict in verdicts), file=file)
+    """
+    program = textwrap.dedent(opening) + script(body)
+    subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=True)
+    assert told.read_text() == "VERIFIED INCONCLUSIVE INCONCLUSIVE INCONCLUSIVE VERIFIED\n"
+
+
+def test_a_script_without_a_main_guard_runs_once_and_leaves_nothing() -> None:
+    done = run_script("print('once', say('echo').status); print(*pool.processes); pool.close()")
+    first, pids = done.stdout.splitlines()
+    assert (first, done.stderr) == ("once VERIFIED", "")
+    assert not [pid for pid in pids.split() if os.path.exists(f"/proc/{pid}")]
+
+
+def test_a_script_that_never_closes_its_pool_leaves_nothing_either() -> None:
+    # The zygote keeps stderr open, so this returns only once it has ended.
+    done = run_script("say('echo'); print(len(pool.processes) > 1)")
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_everything_ends_when_the_owner_is_killed_even_if_a_fork_of_it_lives() -> None:
+    body = """
+        assert pool.wait_ready(50)
+        if os.fork() == 0:
+            sys.stdin.read()
+            os._exit(0)
+        print(*pool.processes, flush=True)
+        sys.stdin.read()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", script(body)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        pids = tuple(int(pid) for pid in owner.stdout.readline().split())
+        assert len(pids) == 3
+        watched = Watched(pids)
+        owner.kill()
+        assert watched.all_ended()
+
+
+def test_a_fork_of_the_owner_is_told_to_start_its_own_pool() -> None:
+    body = """
+        say('echo')
+        child = os.fork()
+        if child == 0:
+            try:
+                say('echo')
+            except PoolFull as refused:
+                print(refused, flush=True)
+            pool.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(say('echo').status)
+        pool.close()
+    """
+    lines = run_script(body).stdout.splitlines()
+    assert lines == ["the engine pool was not started in this process, start one in each process", "VERIFIED"]
+
+
+def test_the_process_that_asks_imports_no_engine() -> None:
+    body = """
+        heavy = {"sympy", "z3", "sqlglot", "lark", "mpmath", "multiprocessing", "pickle"}
+        real = EnginePool(ENGINES.values(), size=2)
+        real.start()
+        verdict = real.submit("math", EngineRequest(query="2 + 2 = 4"), 50, for_agent=True).block(50)
+        print(verdict.engine, sorted(heavy & set(sys.modules)), "tests.unit.engines.misbehaving" in sys.modules)
+        real.close(); pool.close()
+    """
+    assert run_script(body).stdout == "math [] False\n"

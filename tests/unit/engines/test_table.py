@@ -1,0 +1,39 @@
+"""Design 8: the ENGINES table."""
+
+import dataclasses
+
+import pytest
+
+from qwed.engines import table
+from qwed.engines.table import ENGINES, EngineRow, known_engines
+
+
+def test_the_known_engines_are_sorted_as_a_refusal_lists_them() -> None:
+    assert known_engines() == ("code", "logic", "math", "sql")
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_every_row_is_found_under_its_own_name_and_lives_beside_the_table(name: str) -> None:
+    row = ENGINES[name]
+    assert (row.name, row.module) == (name, f"qwed.engines.{name}")
+    assert row.version >= 1
+
+
+def test_only_engines_that_start_no_thread_are_warmed_before_the_fork() -> None:
+    assert ENGINES["logic"].warm == ()
+    assert ENGINES["math"].warm
+
+
+def test_a_row_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ENGINES["math"].module = "elsewhere"  # type: ignore[misc]
+
+
+def test_a_row_says_which_argument_is_which() -> None:
+    with pytest.raises(TypeError):
+        EngineRow("math", "qwed.engines.math")  # type: ignore[call-arg]
+
+
+def test_the_table_tells_how_to_add_an_engine() -> None:
+    assert table.__doc__ is not None
+    assert "To add one" in table.__doc__
