@@ -173,6 +173,6 @@ def _start_of(text: str) -> str:
         before = piece[0]
         first = first or before
         words += 1
-    if first == "(" or (words == 1 and first[0] not in ")="):
+    if first in ("(", ")") or words == 1:
         return "script"
     raise NotFormal

@@ -8,8 +8,8 @@ from typing import Any
 import sympy as sp
 
 from qwed.engines._math_answers import computed, failed, held, judged
-from qwed.engines._math_identity import MAX_OPERATIONS, MAX_TERMS, Finding, compare, decide, where_defined
-from qwed.engines._math_symbolic import Expr, Reading, finite, shown, terms, variables_of
+from qwed.engines._math_identity import Finding, compare, decide, where_defined
+from qwed.engines._math_symbolic import Expr, Reading, finite, is_tame, shown, terms, variables_of
 from qwed.engines._math_syntax import Claim, Node, Refused, clip
 from qwed.words import Verdict
 
@@ -27,7 +27,7 @@ def simplified(node: Node, names: tuple[str, ...]) -> tuple[Expr, str]:
     """The value of the tree in its plainest form, and where that is its value."""
     reading = Reading({name: sp.Symbol(name, real=True) for name in names})
     value = reading.of(node)
-    if not value.is_Rational and terms(value) <= MAX_TERMS and sp.count_ops(value) <= MAX_OPERATIONS:
+    if not value.is_Rational and is_tame(value):
         value = finite(sp.simplify(value))
     return value, where_defined(reading)
 

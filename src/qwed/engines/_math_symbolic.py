@@ -18,6 +18,10 @@ MAX_DEGREE = 1000
 MAX_FACTORIAL = 1000
 MAX_ARGUMENT = 10_000
 MANY = 10**6
+MAX_TERMS = 1000
+MAX_EXPANDED = 300
+MAX_OPERATIONS = 80
+MAX_NESTING = 4
 
 CONSTANTS: dict[str, Expr] = {"pi": sp.pi, "e": sp.E, "E": sp.E, "i": sp.I, "I": sp.I}
 
@@ -178,6 +182,22 @@ def degree(expr: Expr) -> int:
     return 0 if expr.is_number else 1
 
 
+def is_tame(expr: Expr) -> bool:
+    """Whether simplifying is cheap: its cost is steep in terms, and doubles with every function inside another."""
+    small = terms(expr) <= MAX_TERMS and degree(expr) <= MAX_EXPANDED and sp.count_ops(expr) <= MAX_OPERATIONS
+    return bool(small and _nesting(expr) <= MAX_NESTING)
+
+
+def is_expandable(expr: Expr) -> bool:
+    """Whether multiplying everything out is cheap."""
+    return terms(expr) <= MAX_TERMS and degree(expr) <= MAX_EXPANDED
+
+
+def _nesting(expr: Expr) -> int:
+    inner = max((_nesting(arg) for arg in expr.args), default=0)
+    return inner + (expr.is_Function or (expr.is_Pow and not expr.exp.is_Integer))
+
+
 def terms(expr: Expr) -> int:
     """An upper bound of the terms over a common denominator, `MANY` standing for all above it."""
     above, below = _spread(expr)
@@ -231,7 +251,7 @@ def is_zero(number: Expr) -> bool | None:
         return bool(number == 0)
     if _is_clearly_nonzero(number):
         return False
-    if terms(number) <= 200 and (sp.expand(number) == 0 or sp.simplify(number) == 0):
+    if terms(number) <= 200 and (sp.expand(number) == 0 or (is_tame(number) and sp.simplify(number) == 0)):
         return True
     return None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict

@@ -1,0 +1,160 @@
+"""What hides between the tokens: comments that cut a predicate, that a database runs, or that two dialects read apart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot.tokens import Token, TokenType
+
+from qwed.engines._sql_parse import Reading, Unreadable, read
+
+COMMENT_CUT = "comment_cuts_predicate"
+EXECUTABLE_COMMENT = "executable_comment"
+NESTED_COMMENT = "nested_comment"
+
+_RUNS_COMMENTS = frozenset({"", "mysql", "doris", "starrocks"})
+_OPENS_PREDICATE = frozenset({TokenType.WHERE, TokenType.HAVING, TokenType.ON, TokenType.QUALIFY})
+_ENDS_PREDICATE = frozenset(
+    {
+        TokenType.EXCEPT,
+        TokenType.FETCH,
+        TokenType.GROUP_BY,
+        TokenType.INTERSECT,
+        TokenType.JOIN,
+        TokenType.LIMIT,
+        TokenType.OFFSET,
+        TokenType.ORDER_BY,
+        TokenType.RETURNING,
+        TokenType.SELECT,
+        TokenType.SEMICOLON,
+        TokenType.SET,
+        TokenType.UNION,
+        TokenType.WINDOW,
+    }
+)
+_QUOTES = "'\""
+_CONTINUATIONS = frozenset({"AND", "OR", "LIMIT", "ORDER", "GROUP", "UNION", "HAVING", "AS", "IN", "LIKE", "IS"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comment:
+    """One comment and where it stands."""
+
+    body: str
+    line: bool
+    touching: bool
+    """Nothing between it and the token before it."""
+    in_predicate: bool
+    last: bool
+    """No token but a semicolon follows."""
+
+
+def comment_violations(text: str, tokens: Sequence[Token], dialect: str) -> Iterator[str]:
+    """The kinds of comment in `text` that no honest query has."""
+    for comment in _comments(text, tokens):
+        if not comment.line and comment.body.startswith(("!", "M!")) and dialect in _RUNS_COMMENTS:
+            yield EXECUTABLE_COMMENT
+        if not comment.line and "/*" in comment.body:
+            yield NESTED_COMMENT
+        if comment.in_predicate and _cuts(comment):
+            yield COMMENT_CUT
+
+
+def reads_differently(reading: Reading) -> bool:
+    """Whether a text without a dialect means something else to MySQL: escapes, `#`, and `--` without a space."""
+    if reading.dialect or not _doubtful(reading):
+        return False
+    other = read(reading.text, "mysql")
+    return not isinstance(other, Unreadable) and other.statements != reading.statements
+
+
+def _doubtful(reading: Reading) -> bool:
+    if any(token.token_type is TokenType.HASH for token in reading.tokens):
+        return True
+    if any("\\" in reading.text[token.start : token.end + 1] for token in reading.tokens):
+        return True
+    return any(comment.line and comment.body[:1].strip() for comment in _comments(reading.text, reading.tokens))
+
+
+def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
+    predicates = _predicate_flags(tokens)
+    ends = [-1, *(token.end for token in tokens)]
+    starts = [*(token.start for token in tokens), len(text)]
+    final = _last_meaningful(tokens)
+    for index, (end, start) in enumerate(zip(ends, starts, strict=True)):
+        for offset, line, body in _comments_in(text[end + 1 : start]):
+            yield Comment(
+                body=body,
+                line=line,
+                touching=offset == 0 and index > 0,
+                in_predicate=index > 0 and predicates[index - 1],
+                last=index > final,
+            )
+
+
+def _last_meaningful(tokens: Sequence[Token]) -> int:
+    kept = [index for index, token in enumerate(tokens) if token.token_type is not TokenType.SEMICOLON]
+    return kept[-1] if kept else -1
+
+
+def _comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
+    at = 0
+    while at < len(gap):
+        if gap.startswith("/*", at):
+            end = gap.find("*/", at + 2)
+            stop = len(gap) if end < 0 else end
+            yield at, False, gap[at + 2 : stop]
+            at = stop + 2
+        elif gap.startswith(("--", "//", "#"), at):
+            marker = 1 if gap[at] == "#" else 2
+            end = gap.find("\n", at)
+            stop = len(gap) if end < 0 else end
+            yield at, True, gap[at + marker : stop]
+            at = stop + 1
+        else:
+            at += 1
+
+
+def _predicate_flags(tokens: Sequence[Token]) -> list[bool]:
+    """For each token, whether a WHERE, HAVING or ON is still open there."""
+    flags: list[bool] = []
+    outer: list[bool] = []
+    inside = False
+    for token in tokens:
+        kind = token.token_type
+        if kind is TokenType.L_PAREN:
+            outer.append(inside)
+        elif kind is TokenType.R_PAREN and outer:
+            inside = outer.pop()
+        elif kind in _OPENS_PREDICATE:
+            inside = True
+        elif kind in _ENDS_PREDICATE:
+            inside = False
+        flags.append(inside)
+    return flags
+
+
+def _cuts(comment: Comment) -> bool:
+    if _loose_quote(comment.body):
+        return True
+    return comment.line and (comment.touching or (comment.last and not comment.body.strip("-+ \t\r")))
+
+
+def _loose_quote(body: str) -> bool:
+    """A quote that belongs to the text which the comment silenced, not to a word such as `don't`."""
+    quotes = [index for index, character in enumerate(body) if character in _QUOTES and not _apostrophe(body, index)]
+    if not quotes:
+        return False
+    if not body[: quotes[0]].strip("-+ \t") and _continues(body[quotes[0] + 1 :]):
+        return True
+    if len(quotes) % 2 == 0:
+        return False
+    return any(not body[index - 1 : index].isalnum() or _continues(body[index + 1 :]) for index in quotes)
+
+
+def _apostrophe(body: str, index: int) -> bool:
+    return body[index - 1 : index].isalpha() and body[index + 1 : index + 2].isalpha()
+
+
+def _continues(rest: str) -> bool:
+    words = rest.split(None, 1)
+    return not words or words[0][0] in ");," or words[0].upper() in _CONTINUATIONS

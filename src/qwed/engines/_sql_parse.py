@@ -1,0 +1,202 @@
+"""From text to one syntax tree: dialects by name, bounds before the parser, and what a statement wraps."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, Dialects
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+# The parser logs the text it cannot read, and that text may hold secrets.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+MAX_CHARACTERS = 100_000
+MAX_NODES = 20_000
+MAX_BACKTRACKING = 12
+"""Every join without a condition and every nested type call doubles the parser's work."""
+
+KNOWN_DIALECTS = tuple(sorted(each.value for each in Dialects if each.value not in {"", "prql", "dax"}))
+ALIASES = {"": "", "generic": "", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql", "mariadb": "mysql"}
+
+_EXPLAIN_WORDS = frozenset({"ANALYZE", "ANALYSE", "VERBOSE", "QUERY", "PLAN", "EXTENDED", "FORMATTED", "COST"})
+_STATEMENT_STARTS = frozenset(
+    {
+        TokenType.SELECT,
+        TokenType.WITH,
+        TokenType.INSERT,
+        TokenType.UPDATE,
+        TokenType.DELETE,
+        TokenType.MERGE,
+        TokenType.VALUES,
+    }
+)
+_FREE_JOINS = frozenset({TokenType.CROSS, TokenType.NATURAL})
+_CONDITIONS = frozenset({TokenType.ON, TokenType.USING})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """A text that parsed: its tokens and the statements in it."""
+
+    text: str
+    dialect: str
+    tokens: Sequence[Token]
+    statements: tuple[exp.Expr, ...]
+    prefix: str = ""
+    """`EXPLAIN` or `REPLACE` where the tree is the statement behind that word."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unreadable:
+    """A text that did not parse; `too_large` when it was not tried to the end."""
+
+    problem: str
+    tokens: Sequence[Token] = ()
+    too_large: bool = False
+
+
+def dialect_named(name: object) -> str | None:
+    """sqlglot's name of a dialect, or None for a name nobody knows."""
+    if not isinstance(name, str):
+        return None
+    word = name.strip().lower()
+    word = ALIASES.get(word, word)
+    return word if word == "" or word in KNOWN_DIALECTS else None
+
+
+def read(text: str, dialect: str) -> Reading | Unreadable:
+    """The statements of `text`, or why there are none."""
+    problem = _unfit(text)
+    if problem:
+        return Unreadable(problem=problem, too_large=len(text) > MAX_CHARACTERS)
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except SqlglotError:
+        return Unreadable(problem="a quote or a comment is not closed")
+    if backtracking(tokens, dialect) > MAX_BACKTRACKING:
+        return Unreadable(problem="too many joins without a condition or nested type calls", too_large=True)
+    return _parse(text, dialect, tokens)
+
+
+def _unfit(text: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        return f"longer than {MAX_CHARACTERS} characters"
+    if not text.strip():
+        return "there is no statement"
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        return "the text holds a character no database accepts"
+    return ""
+
+
+def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
+    try:
+        trees = sqlglot.parse(text, read=dialect)
+    except ParseError as error:
+        return Unreadable(problem=_where(error), tokens=tokens)
+    except RecursionError:
+        return Unreadable(problem="nested too deeply", tokens=tokens, too_large=True)
+    statements = tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
+    if not statements:
+        return Unreadable(problem="there is no statement", tokens=tokens)
+    if _larger_than(MAX_NODES, statements):
+        return Unreadable(problem="too many terms", tokens=tokens, too_large=True)
+    return _unwrapped(Reading(text=text, dialect=dialect, tokens=tokens, statements=statements))
+
+
+def _where(error: ParseError) -> str:
+    first = error.errors[0] if error.errors else {}
+    if "line" not in first:
+        return "not valid in this dialect"
+    return f"not valid near line {first['line']}, column {first['col']}"
+
+
+def _larger_than(limit: int, statements: Sequence[exp.Expr]) -> bool:
+    count = 0
+    for statement in statements:
+        for _ in statement.walk():
+            count += 1
+            if count > limit:
+                return True
+    return False
+
+
+def _unwrapped(reading: Reading) -> Reading | Unreadable:
+    """EXPLAIN and REPLACE as the statement they run, where the parser hands them over as plain text."""
+    root = reading.statements[0]
+    if len(reading.statements) > 1:
+        return reading
+    if isinstance(root, exp.Describe) and isinstance(root.this, exp.Query | exp.DML):
+        return _behind(reading, root.this.sql(dialect=reading.dialect), "EXPLAIN")
+    if not isinstance(root, exp.Command):
+        return reading
+    body = root.expression.name if isinstance(root.expression, exp.Expr) else str(root.expression or "")
+    word = str(root.this).upper()
+    if word == "REPLACE":
+        return _behind(reading, f"INSERT {body}", word)
+    if word == "EXPLAIN":
+        return _behind(reading, body[_skip_options(body, reading.dialect) :], word)
+    return reading
+
+
+def _behind(reading: Reading, text: str, prefix: str) -> Reading | Unreadable:
+    inner = read(text, reading.dialect)
+    if isinstance(inner, Unreadable) or inner.prefix:
+        return reading
+    return Reading(
+        text=inner.text, dialect=reading.dialect, tokens=inner.tokens, statements=inner.statements, prefix=prefix
+    )
+
+
+def _skip_options(body: str, dialect: str) -> int:
+    """Where the statement behind EXPLAIN starts; 0 when something unknown stands before it."""
+    depth = 0
+    for token in Dialect.get_or_raise(dialect).tokenize(body):
+        if token.token_type is TokenType.L_PAREN:
+            depth += 1
+        elif token.token_type is TokenType.R_PAREN:
+            depth -= 1
+        elif depth == 0 and token.token_type in _STATEMENT_STARTS:
+            return token.start
+        elif depth == 0 and token.text.upper() not in _EXPLAIN_WORDS:
+            return 0
+    return 0
+
+
+def backtracking(tokens: Sequence[Token], dialect: str) -> int:
+    """How often the parser may have to start again: its work doubles with each."""
+    return _open_joins(tokens) + max(_type_depths(tokens, dialect), default=0)
+
+
+def _open_joins(tokens: Sequence[Token]) -> int:
+    """Joins that no ON or USING follows at their own depth."""
+    waiting: dict[int, int] = {}
+    depth, total, before = 0, 0, None
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if kind is TokenType.JOIN and before not in _FREE_JOINS:
+            waiting[depth] = waiting.get(depth, 0) + 1
+            total += 1
+        elif kind in _CONDITIONS and waiting.get(depth):
+            waiting[depth] -= 1
+            total -= 1
+        before = kind
+    return total
+
+
+def _type_depths(tokens: Sequence[Token], dialect: str) -> Iterator[int]:
+    types = type(Dialect.get_or_raise(dialect)).parser_class.TYPE_TOKENS
+    calls: list[bool] = []
+    before = None
+    depth = 0
+    for token in tokens:
+        if token.token_type is TokenType.L_PAREN:
+            calls.append(before in types)
+            depth += calls[-1]
+            yield depth
+        elif token.token_type is TokenType.R_PAREN and calls:
+            depth -= calls.pop()
+        before = token.token_type
