@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -32,9 +33,7 @@ def run(given: argparse.Namespace) -> int:
     except SettingsError as error:
         return _sorry(str(error))
     except OSError as error:
-        return _sorry(
-            f"cannot listen on {given.host or ''}:{given.port or 8000}: {error.strerror}; choose another --port"
-        )
+        return _sorry(f"cannot listen there: {error.strerror or error}; choose another --host or --port")
     with listening:
         return _serve(settings, listening)
 
@@ -66,6 +65,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         timeout_graceful_shutdown=_GRACE,
     )
     _welcome(settings, listening, opened.owner_key)
+    # uvicorn stops gracefully and then raises the signal again; being asked to stop is no failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listening])
     return 0
 
