@@ -53,7 +53,7 @@ def _compared(claim: Claim, left: Expr, right: Expr) -> Verdict:
 
 def undecided(text: str) -> Refused:
     """The honest answer where neither proof nor refutation was found."""
-    return Refused("decidable", f"could not prove or refute {clip(text)}")
+    return Refused("decidable", f"could not decide {clip(text)}")
 
 
 def _settled(value: Expr) -> Expr:
@@ -69,11 +69,11 @@ def _found(claim: Claim, finding: Finding) -> Verdict:
         raise undecided(claim.text)
     if finding.holds:
         where = finding.where
-        message = f"{clip(claim.text)} holds" + (f" where {where}" if where else " for all values of its variables")
+        message = f"{clip(claim.text)} holds" + (f" where {_short(where)}" if where else " for all values of its variables")
         return held(message, {"holds_where": where} if where else {})
     at = ", ".join(f"{name} = {value}" for name, value in finding.counterexample.items())
     left, right = _short(finding.left), _short(finding.right)
-    message = f"{clip(claim.text)} does not always hold: at {at} the left side is {left} and the right side is {right}"
+    message = f"{clip(claim.text)} does not always hold: at {_short(at)} the left side is {left} and the right side is {right}"
     point = {**finding.counterexample}
     return failed(message, {"counterexample": point, "left": finding.left, "right": finding.right})
 

@@ -43,7 +43,7 @@ def decide(claim: Claim) -> Finding:
         if holds is False and sides is not None:
             at = {name: str(value) for name, value in point.items()}
             return Finding(False, "", at, str(sides.left), str(sides.right))
-        points += holds is not None
+        points += sides is not None
     # Without one point where both sides have a value, a proof may be about nothing.
     if points == 0:
         return Finding(None)
@@ -86,18 +86,18 @@ def _points(names: tuple[str, ...]) -> Iterator[dict[str, Expr]]:
 
 
 def _at(claim: Claim, point: Mapping[str, Expr]) -> tuple[bool | None, _Sides | None]:
-    """Whether the claim holds at the point; None where a side has no value there, or it cannot be told."""
+    """Whether the claim holds at the point, None where that is not plain, and the sides where they have values."""
     try:
         sides = _read(claim, point)
-        return compare(claim.sign, sides.left, sides.right), sides
+        return compare(claim.sign, sides.left, sides.right, thorough=False), sides
     except Refused:
         return None, None
 
 
-def compare(sign: str, left: Expr, right: Expr) -> bool | None:
+def compare(sign: str, left: Expr, right: Expr, thorough: bool = True) -> bool | None:
     """Whether the claim about two constants holds, None where it could not be told; Refused for no order."""
     difference = left - right
-    zero = is_zero(difference)
+    zero = is_zero(difference, thorough)
     if zero is None:
         return None
     if zero:
@@ -146,13 +146,21 @@ def _cancels_to_zero(expr: Expr) -> bool:
     return bool(is_expandable(above) and sp.expand(above) == 0)
 
 
+def _cancels_as_exponentials(expr: Expr) -> bool:
+    """Trigonometry by Euler's formulas, under which most of its identities are plain algebra."""
+    if not is_tame(expr) or not expr.has(*_EXPONENTIAL):
+        return False
+    return _cancels_to_zero(sp.expand(expr.rewrite(_EXPONENTIAL, sp.exp)))
+
+
 def _simplifies_to_zero(expr: Expr) -> bool:
     if not is_tame(expr):
         return False
-    return bool(sp.simplify(expr) == 0 or sp.simplify(sp.expand(expr, func=True, trig=True)) == 0)
+    return bool(sp.simplify(expr) == 0 or sp.expand(expr, func=True, trig=True) == 0)
 
 
-_PROOFS = (_expands_to_zero, _cancels_to_zero, _simplifies_to_zero)
+_EXPONENTIAL = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh)
+_PROOFS = (_expands_to_zero, _cancels_to_zero, _cancels_as_exponentials, _simplifies_to_zero)
 """Cheapest first."""
 
 

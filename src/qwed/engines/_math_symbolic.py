@@ -90,17 +90,17 @@ class Reading:
             _bound_arguments(node.name, args)
         pole = _POLES.get(node.name)
         if pole is not None:
-            self._require_nonzero(pole(args[0]))
+            self._require_nonzero(pole(args[0]), Refused("defined", f"`{node.name}` has no value there"))
         value = _FUNCTIONS[node.name](*args)
         if node.name in _FACTORIALS and value.free_symbols:
             self.defined.append(value)
         return value
 
-    def _require_nonzero(self, expr: Expr) -> None:
+    def _require_nonzero(self, expr: Expr, refusal: Refused | None = None) -> None:
         if expr.is_number:
-            require_nonzero_number(expr)
+            require_nonzero_number(expr, refusal)
         elif expr.is_zero:
-            raise division_by_zero()
+            raise refusal or division_by_zero()
         elif not expr.is_nonzero:
             self.nonzero.append(expr)
 
@@ -151,12 +151,14 @@ def _bound_power(base: Expr, exponent: Expr) -> None:
     elif base.is_number:
         if abs(logarithm(base)) * abs(real_size(exponent)) > MAX_BITS:
             raise too_large()
-    elif (abs(exponent) if exponent.is_Rational else real_size(exponent)) * degree(base) > MAX_DEGREE:
+    elif real_size(exponent) * degree(base) > MAX_DEGREE:
         raise too_large()
 
 
 def real_size(number: Expr) -> float:
-    """The absolute value of a number as a float; too large is Refused."""
+    """The absolute value of a number, exact where it is whole; too large is Refused."""
+    if number.is_Integer and _bits(number) < 50:
+        return abs(int(number))
     size = logarithm(number)
     if size > 500:
         raise too_large()
@@ -236,22 +238,22 @@ def _bound_arguments(name: str, args: list[Expr]) -> None:
         raise too_large()
 
 
-def require_nonzero_number(number: Expr) -> None:
-    """Refused as a division by zero, or as undecided where that cannot be told."""
+def require_nonzero_number(number: Expr, refusal: Refused | None = None) -> None:
+    """Refused for zero, as a division by it unless said otherwise, or as undecided where that cannot be told."""
     zero = is_zero(number)
     if zero:
-        raise division_by_zero()
+        raise refusal or division_by_zero()
     if zero is None:
         raise Refused("decidable", "could not tell whether a divisor is zero")
 
 
-def is_zero(number: Expr) -> bool | None:
-    """Whether a constant is zero, proven either way; None where it could not be."""
+def is_zero(number: Expr, thorough: bool = True) -> bool | None:
+    """Whether a constant is zero, proven either way; None where it could not be, sooner unless `thorough`."""
     if number.is_Rational:
         return bool(number == 0)
     if _is_clearly_nonzero(number):
         return False
-    if terms(number) <= 200 and (sp.expand(number) == 0 or (is_tame(number) and sp.simplify(number) == 0)):
+    if thorough and terms(number) <= 200 and (sp.expand(number) == 0 or (is_tame(number) and sp.simplify(number) == 0)):
         return True
     return None
 

@@ -208,6 +208,8 @@ class _Parser:
             return ""
         if token.kind == "name" and self.tokens[self.index - 1].kind == "name":
             raise self._unexpected(token)
+        if self.tokens[self.index - 1].text == "0" and token.kind == "name":
+            raise _two_readings(f"0{token.text}", "decimal digits, or the multiplication with `*`", token.start - 1)
         if before == "/" or self.after_power == self.index:
             raise _two_readings(token.text, "the multiplication with `*`, and parentheses", token.start)
         return " "
@@ -265,7 +267,11 @@ class _Parser:
             self.index += 1
             return self._call(token, function)
         if function in ARITY or called:
-            hint = f"write `{function}(...)`" if function in ARITY else f"`{token.text}` is no function we know"
+            hint = (
+                f"write `{function}(...)`"
+                if function in ARITY
+                else f"`{token.text}` is no function we know: to multiply, write `{token.text}*(...)`"
+            )
             raise Refused("syntax_valid", f"{hint} (position {token.start + 1})", token.start + 1)
         if function in _UNUSABLE or len(token.text) > 32:
             raise Refused("syntax_valid", f"{clip(token.text)} is not a number or a variable", token.start + 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokens import Token, TokenType
 
-from qwed.engines._sql_parse import Reading, Unreadable, read
+from qwed.engines._sql_parse import Reading, read
 
 COMMENT_CUT = "comment_cuts_predicate"
 EXECUTABLE_COMMENT = "executable_comment"
@@ -44,6 +44,7 @@ class Comment:
     touching: bool
     """Nothing between it and the token before it."""
     in_predicate: bool
+    """A condition is open here, or this is the end of a UNION."""
     last: bool
     """No token but a semicolon follows."""
 
@@ -64,7 +65,11 @@ def reads_differently(reading: Reading) -> bool:
     if reading.dialect or not _doubtful(reading):
         return False
     other = read(reading.text, "mysql")
-    return not isinstance(other, Unreadable) and other.statements != reading.statements
+    return isinstance(other, Reading) and _spans(other.tokens) != _spans(reading.tokens)
+
+
+def _spans(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    return [(token.start, token.end) for token in tokens]
 
 
 def _doubtful(reading: Reading) -> bool:
@@ -80,13 +85,14 @@ def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
     ends = [-1, *(token.end for token in tokens)]
     starts = [*(token.start for token in tokens), len(text)]
     final = _last_meaningful(tokens)
+    union = any(token.token_type is TokenType.UNION for token in tokens)
     for index, (end, start) in enumerate(zip(ends, starts, strict=True)):
         for offset, line, body in _comments_in(text[end + 1 : start]):
             yield Comment(
                 body=body,
                 line=line,
                 touching=offset == 0 and index > 0,
-                in_predicate=index > 0 and predicates[index - 1],
+                in_predicate=index > 0 and (predicates[index - 1] or (union and index > final)),
                 last=index > final,
             )
 

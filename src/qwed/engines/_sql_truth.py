@@ -138,13 +138,13 @@ def _calculated(calculate: Callable[[Decimal, Decimal], Decimal]) -> "_Rule":
     return rule
 
 
-def _compared(compare: Callable[[int], bool]) -> "_Rule":
+def _compared(compare: Callable[[int], bool], *, ordered: bool = True) -> "_Rule":
     """A comparison, told by what it makes of `left - right` being below, at or above zero."""
 
     def rule(node: exp.Expr, values: Values) -> Value:
         if same(node.this, node.expression):
             return compare(0)
-        order = _order(values[id(node.this)], values[id(node.expression)])
+        order = _order(values[id(node.this)], values[id(node.expression)], ordered=ordered)
         return compare(order) if isinstance(order, int) else order
 
     return rule
@@ -157,12 +157,10 @@ def same(left: object, right: object) -> bool:
     left, right = left.unnest(), right.unnest()
     if isinstance(left, exp.Null) or left != right:
         return False
-    return left.find(exp.Placeholder, exp.Parameter, exp.Rand, exp.Uuid, exp.Literal, exp.Star) is None or isinstance(
-        left, exp.Func
-    )
+    return left.find(exp.Placeholder, exp.Parameter, exp.Rand, exp.Randn, exp.Uuid) is None
 
 
-def _order(left: Value, right: Value) -> int | Open | None:
+def _order(left: Value, right: Value, *, ordered: bool = True) -> int | Open | None:
     if Open.ROW in (left, right):
         return Open.ROW
     if left is None or right is None:
@@ -170,20 +168,20 @@ def _order(left: Value, right: Value) -> int | Open | None:
     if Open.OPAQUE in (left, right):
         return Open.OPAQUE
     if isinstance(left, str) and isinstance(right, str):
-        return _order_of_texts(left, right)
+        return _order_of_texts(left, right, ordered=ordered)
     first, second = _as_number(left), _as_number(right)
     if first is None or second is None:
         return Open.OPAQUE
     return (first > second) - (first < second)
 
 
-def _order_of_texts(left: str, right: str) -> int | Open:
-    """Equal texts are equal everywhere; case and padding differ between databases."""
+def _order_of_texts(left: str, right: str, *, ordered: bool = False) -> int | Open:
+    """Equal texts are equal everywhere; case, padding and which comes first differ between databases."""
     if left == right:
         return 0
-    if left.strip().casefold() == right.strip().casefold():
+    if ordered or left.strip().casefold() == right.strip().casefold():
         return Open.OPAQUE
-    return 1 if left > right else -1
+    return 1
 
 
 def _as_number(value: Value) -> Decimal | None:
@@ -196,7 +194,7 @@ def _null_safe(node: exp.Expr, values: Values) -> Value:
     sides = (values[id(node.this)], values[id(node.expression)])
     if None in sides and Open.ROW not in sides and Open.OPAQUE not in sides:
         return sides[0] is None and sides[1] is None
-    return _compared(lambda order: order == 0)(node, values)
+    return _EQUAL(node, values)
 
 
 def _is(node: exp.Expr, values: Values) -> Value:
@@ -222,7 +220,7 @@ def _in(node: exp.Expr, values: Values) -> Value:
     items = node.args.get("expressions") or ()
     if any(same(node.this, item) for item in items):
         return True
-    orders = [_order(values[id(node.this)], values[id(item)]) for item in items]
+    orders = [_order(values[id(node.this)], values[id(item)], ordered=False) for item in items]
     if any(order == 0 and isinstance(order, int) for order in orders):
         return True
     certain = bool(orders) and all(isinstance(order, int) for order in orders)
@@ -240,6 +238,7 @@ def _between(node: exp.Expr, values: Values) -> Value:
 
 
 _Rule = Callable[[exp.Expr, Values], Value]
+_EQUAL = _compared(lambda order: order == 0, ordered=False)
 _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Literal: _literal,
     exp.Boolean: lambda node, _values: bool(node.this),
@@ -251,8 +250,8 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Or: _or,
     exp.Add: _calculated(lambda left, right: left + right),
     exp.Sub: _calculated(lambda left, right: left - right),
-    exp.EQ: _compared(lambda order: order == 0),
-    exp.NEQ: _compared(lambda order: order != 0),
+    exp.EQ: _EQUAL,
+    exp.NEQ: _compared(lambda order: order != 0, ordered=False),
     exp.GT: _compared(lambda order: order > 0),
     exp.GTE: _compared(lambda order: order >= 0),
     exp.LT: _compared(lambda order: order < 0),

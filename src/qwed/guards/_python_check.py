@@ -12,11 +12,11 @@ from qwed.guards._python_scopes import Program, Scope
 from qwed.guards._python_tables import (
     ATTRIBUTE_CALLS,
     DANGEROUS_METHODS,
-    FRAME_METHODS,
-    PATH_METHODS,
+    METHODS_OF,
     REFLECTIVE_ATTRIBUTES,
     RULES,
     SAFE_DUNDERS,
+    TEXT_CODE,
     Danger,
 )
 from qwed.guards._python_values import REROOTED, Values, canonical
@@ -26,7 +26,7 @@ _REACHING_FORMAT = re.compile(r"\{[^{}]*[.\[]__")
 _CODE_IN_ANNOTATION = re.compile(r"\(|__|lambda")
 _PARENTS = {name.rpartition(".")[0] for name in RULES if "." in name}
 _LIBRARIES = sys.stdlib_module_names - {"antigravity", "this", "test", "idlelib", "lib2to3"}
-_FRAMES = frozenset({"numpy", "pandas"})
+_MODULES = _PARENTS | (_LIBRARIES - RULES.keys())
 
 
 def check(tree: ast.Module) -> Report:
@@ -72,7 +72,7 @@ class _Checker:
             self._use(canonical(".".join([path, *attributes])), node)
         if isinstance(base, ast.Name) and not self.values.defined(base.id, scope):
             self.report.effect(EffectKind.UNRESOLVED, base.id)
-        if not paths or any(path.partition(".")[0] in _FRAMES | {"pathlib"} for path in paths):
+        if not paths or any(path.partition(".")[0] in METHODS_OF for path in paths):
             self._method(node)
 
     def _chain(self, node: ast.Attribute) -> tuple[ast.expr, list[str]]:
@@ -107,7 +107,7 @@ class _Checker:
             self._handed_on(path, node.lineno)
 
     def _is_module(self, path: str) -> bool:
-        return path in self.program.modules or path in _PARENTS or path in _LIBRARIES - RULES.keys()
+        return path in self.program.modules or path in _MODULES
 
     def _handed_on(self, path: str, line: int) -> None:
         """A module as a value: whoever gets it can use all of it."""
@@ -118,15 +118,14 @@ class _Checker:
             self.report.effect(rule.effect or EffectKind.UNRESOLVED, path)
 
     def _method(self, node: ast.Attribute) -> None:
-        """A method of a value we do not know, where such values can be paths or data frames."""
-        roots = {module.partition(".")[0] for module in self.program.modules}
+        """A method of a value that may be a path, a data frame or the like."""
         target = self.targets.get(id(node), "")
-        if "pathlib" in roots and node.attr in PATH_METHODS:
-            self.report.effect(PATH_METHODS[node.attr], target or node.attr)
-        if roots & _FRAMES and node.attr in FRAME_METHODS and not (target and "@" not in target and "__" not in target):
-            self.report.effect(FRAME_METHODS[node.attr], node.attr)
-        elif roots & _FRAMES and FRAME_METHODS.get(node.attr) is EffectKind.WRITE:
-            self.report.effect(EffectKind.WRITE, target)
+        if node.attr in TEXT_CODE and target and "@" not in target and "__" not in target:
+            return
+        for root in sorted(self.program.roots & METHODS_OF.keys()):
+            kind = METHODS_OF[root].get(node.attr)
+            if kind is not None:
+                self.report.effect(kind, node.attr if kind is EffectKind.UNRESOLVED else target or node.attr)
 
     def rename(self, node: ast.expr | None) -> None:
         """Allow `node` to be a module: what takes it gives it a name we follow."""
@@ -169,7 +168,7 @@ class _Checker:
         self._imported(module, node.lineno)
         for alias in node.names:
             path = canonical(f"{module}.{alias.name}")
-            if rule_of(path).danger is not None:
+            if rule_of(path).danger is not None and path not in _CALLS:
                 self.report.mention(path, node.lineno)
 
     def _imported(self, module: str, line: int) -> None:
@@ -192,8 +191,10 @@ class _Checker:
 
     def _annotated(self, node: ast.expr | None) -> None:
         """Libraries evaluate the text of an annotation, so it must not hold a call."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _CODE_IN_ANNOTATION.search(node.value):
-            self.report.danger(Danger.DYNAMIC, "code in an annotation", node.lineno)
+        for part in ast.walk(node) if node is not None else ():
+            text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
+            if "__" in text or (part is node and _CODE_IN_ANNOTATION.search(text)):
+                self.report.danger(Danger.DYNAMIC, "code in an annotation", node.lineno if node else 0)
 
     def pattern(self, node: ast.MatchClass, _scope: Scope) -> None:
         for attribute in node.kwd_attrs:
@@ -212,10 +213,11 @@ class _Checker:
 
     def _target(self, node: ast.Call, scope: Scope) -> None:
         found = self.values.constants(node.args[0], scope) if node.args else None
-        self.targets[id(node.func)] = " | ".join(sorted(map(str, found))) if found else ""
+        texts = sorted(each for each in found or () if isinstance(each, str))
+        self.targets[id(node.func)] = " | ".join(texts)
         # `str.replace` takes two arguments, `Path.replace` one.
         replaces = isinstance(node.func, ast.Attribute) and node.func.attr == "replace" and len(node.args) == 1
-        if replaces and any(module.startswith("pathlib") for module in self.program.modules):
+        if replaces and "pathlib" in self.program.roots:
             self.report.effect(EffectKind.WRITE, self.targets[id(node.func)] or "replace")
 
     def _spelled(self, node: ast.Call, scope: Scope) -> None:
@@ -282,6 +284,12 @@ class _Checker:
             self.report.danger(Danger.DESERIALISE, "numpy.load with allow_pickle", node.lineno)
         self.report.effect(EffectKind.READ, self.targets.get(id(node.func), "") or "numpy.load")
 
+    def logs(self, node: ast.Call, scope: Scope) -> None:
+        for word in node.keywords:
+            if word.arg in ("filename", None):
+                names = self.values.constants(word.value, scope) or {"logging.basicConfig"}
+                self.report.effect(EffectKind.WRITE, " | ".join(sorted(map(str, names))))
+
 
 _CALLS: dict[str, Callable[[_Checker, ast.Call, Scope], None]] = {
     "getattr": _Checker.reflect,
@@ -293,6 +301,7 @@ _CALLS: dict[str, Callable[[_Checker, ast.Call, Scope], None]] = {
     "io.open": _Checker.opens,
     "yaml.load": _Checker.loads_yaml,
     "numpy.load": _Checker.loads_array,
+    "logging.basicConfig": _Checker.logs,
     "operator.attrgetter": _Checker.fetch,
     "operator.methodcaller": _Checker.fetch,
 }

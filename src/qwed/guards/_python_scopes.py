@@ -43,9 +43,11 @@ class Program:
     visits: list[Visit] = field(default_factory=list)
     loose: set[str] = field(default_factory=set)
     """Names declared global or nonlocal somewhere: their bindings in all scopes are taken together."""
-    stars: list[str] = field(default_factory=list)
+    stars: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     """Every module the program imports."""
+    roots: set[str] = field(default_factory=set)
+    """The first word of each."""
     shared: dict[str, list[Scope]] = field(default_factory=dict)
     """The scopes that bind a loose name."""
     settled: set[int] = field(default_factory=set)
@@ -78,6 +80,7 @@ def read(tree: ast.Module) -> Program:
         if binder is not None:
             binder(program, visit.node, visit.scope)
         pending.extend(reversed(list(_children(program, visit))))
+    program.roots = {module.partition(".")[0] for module in program.modules}
     program.shared = {name: [scope for scope in program.scopes if name in scope.names] for name in program.loose}
     return program
 
@@ -178,7 +181,7 @@ def _bind_from(program: Program, node: ast.AST, scope: Scope) -> None:
     program.modules.add(module)
     for alias in node.names:
         if alias.name == "*":
-            program.stars.append(module)
+            program.stars.add(module)
         else:
             _bind(scope, alias.asname or alias.name, Binding(path=f"{module}.{alias.name}"))
 

@@ -239,25 +239,36 @@ DANGEROUS_METHODS = {
     "read_pickle": Danger.DESERIALISE,
 }
 
-PATH_METHODS: dict[str, EffectKind] = {
+_PATH_METHODS: dict[str, EffectKind] = {
     **dict.fromkeys(
-        words("read_text read_bytes iterdir glob rglob cwd home exists is_file is_dir stat resolve"), EffectKind.READ
+        words("read_text read_bytes iterdir glob rglob cwd home exists is_file is_dir stat"), EffectKind.READ
     ),
     **dict.fromkeys(
         words("write_text write_bytes mkdir touch rename chmod symlink_to hardlink_to open"), EffectKind.WRITE
     ),
     **dict.fromkeys(words("unlink rmdir"), EffectKind.DELETE),
 }
-"""What a method does where the receiver may be a `pathlib` path."""
-
-FRAME_METHODS: dict[str, EffectKind] = {
+_FRAME_METHODS: dict[str, EffectKind] = {
     **dict.fromkeys(
         words("to_csv to_json to_excel to_parquet to_feather to_hdf to_html tofile to_sql"), EffectKind.WRITE
     ),
     **dict.fromkeys(words("to_pickle dump to_clipboard"), EffectKind.WRITE),
     **dict.fromkeys(words("query eval"), EffectKind.UNRESOLVED),
 }
-"""What a method does where the receiver may be a data frame; `query` and `eval` take expressions as text."""
+_LOOP_METHODS = words("create_connection create_server create_datagram_endpoint sock_connect create_unix_connection")
+
+METHODS_OF: dict[str, dict[str, EffectKind]] = {
+    "pathlib": _PATH_METHODS,
+    "pandas": _FRAME_METHODS,
+    "numpy": _FRAME_METHODS,
+    "xml": {"write": EffectKind.WRITE},
+    "configparser": {"read": EffectKind.READ},
+    "asyncio": dict.fromkeys(_LOOP_METHODS, EffectKind.NETWORK),
+}
+"""What a method does to a value we do not know, by the library that makes such values."""
+
+TEXT_CODE = words("query eval")
+"""Methods of a data frame that take an expression as text: harmless where it is written out and plain."""
 
 DESCRIPTIONS: dict[Danger, tuple[str, str]] = {
     Danger.PROCESS: ("starts another process", "use a library call that does the work inside the program"),

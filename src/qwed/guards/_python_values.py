@@ -12,6 +12,7 @@ from qwed.guards._python_tables import ALIASES, BUILTINS, DANGEROUS_BUILTINS, RU
 
 MAX_ROUNDS = 20
 MAX_PATHS = 32
+MAX_STARS = 20
 MAX_SEGMENTS = 12
 MAX_NESTING = 40
 MAX_CONSTANTS = 64
@@ -51,12 +52,14 @@ class Values:
 
     program: Program
     known: dict[tuple[int, str], frozenset[str]] = field(default_factory=dict)
-    folded: dict[tuple[int, str], frozenset[Constant] | None] = field(default_factory=dict)
+    folded: dict[tuple[tuple[int, ...], str], frozenset[Constant] | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: Program) -> "Values":
         """Repeats until no name gains a meaning; TooComplex where that does not end."""
         values = cls(program)
+        if len(program.stars) > MAX_STARS:
+            raise TooComplex
         for _ in range(MAX_ROUNDS):
             if not values._round():
                 return values
@@ -147,11 +150,11 @@ class Values:
         return folder(self, node, scope, depth + 1) if folder else None
 
     def _constant_name(self, name: str, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        key = (id(scope), name)
+        homes, _ = self.program.lookup(name, scope)
+        key = (tuple(map(id, homes)), name)
         if key not in self.folded:
             # A name that depends on itself reads None, which is also the careful answer.
             self.folded[key] = None
-            homes, _ = self.program.lookup(name, scope)
             self.folded[key] = self._constant_bindings([item for home in homes for item in home.names[name]], depth + 1)
         return self.folded[key]
 

@@ -131,7 +131,7 @@ def module_installed_by(line: str) -> str:
 
 
 def is_plain_finder(source: bytes) -> bool:
-    """Whether a module, as far as its text tells, only teaches Python where modules are: no file, process or network."""
+    """Whether a module, as its text tells, only teaches Python where modules are: no file, process, network."""
     tree = _parse(source)
     if tree is None:
         return False

@@ -38,6 +38,7 @@ class LiveState:
         self._usages: dict[str, Usage] = {}
         self._reservations: dict[tuple[str, str, int], Reservation] = {}
         self._swept = monotonic()
+        self.forgot = False
 
     def conversation(self, agent_id: str, conversation_id: str) -> Conversation:
         """The committed past of a conversation, from memory or disk."""
@@ -80,9 +81,8 @@ class LiveState:
 
     def hold(self, reservation: Reservation, charge: Charge) -> None:
         """Add to what the reservation holds of the budget."""
-        usage = self.usage(reservation.agent.agent_id)
-        usage.held = usage.held.plus(charge)
-        reservation.held = reservation.held.plus(charge)
+        self.usage(reservation.agent.agent_id).hold(charge)
+        reservation.held = charge if reservation.held is NOTHING else reservation.held.plus(charge)
 
     def release(self, reservation: Reservation) -> None:
         """Free the step and what it holds; harmless the second time."""
@@ -90,8 +90,7 @@ class LiveState:
         if self._reservations.get(place) is reservation:
             del self._reservations[place]
         if reservation.held is not NOTHING:
-            usage = self.usage(reservation.agent.agent_id)
-            usage.held = usage.held.minus(reservation.held)
+            self.usage(reservation.agent.agent_id).hold(reservation.held, -1)
             reservation.held = NOTHING
 
     def refuses_commit(self, reservation: Reservation) -> ErrorCode | None:
@@ -121,14 +120,16 @@ class LiveState:
             if oldest.written > durable:
                 return
             del self._conversations[place]
+            self.forgot = True
 
     def distrust(self) -> None:
         """A commit failed: what memory says may not be on disk, so read it again. What is held stays held."""
         self._conversations.clear()
-        held = {agent_id: usage.held for agent_id, usage in self._usages.items() if usage.held is not NOTHING}
-        self._usages.clear()
-        for agent_id, charge in held.items():
-            self.usage(agent_id).held = charge
+        self.forgot = True
+        before, self._usages = self._usages, {}
+        for agent_id, usage in before.items():
+            if usage.held_requests:
+                self.usage(agent_id).take_held(usage)
 
     def _sweep(self) -> None:
         now = self._monotonic()

@@ -64,12 +64,14 @@ class SqliteStore:
 
     def _open(self, place: Path | str) -> None:
         self._writer: GroupWriter | InlineWriter
+        self._fresh = False
         self._browse_lock: threading.Lock | threading.RLock
         if place == MEMORY:
             self._reader = self._browser = _connect(MEMORY)
             self._browse_lock = self._lock
             migrate(self._reader)
             self._writer = InlineWriter(self._reader)
+            self._fresh = True
             return
         directory = Path(place)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -232,10 +234,12 @@ class SqliteStore:
             activity.payload,
         )
         if settlement.approval is not None:
-            write.statements.append((rows.INSERT_APPROVAL, rows.of_approval(settlement, settlement.approval)))
+            write.statements = ((rows.INSERT_APPROVAL, rows.of_approval(settlement, settlement.approval)),)
         if settlement.memory is not None:
-            write.statements.append((rows.DELETE_EXPIRED_MEMORIES, (activity.at,)))
-            write.statements.append((rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)))
+            write.statements += (
+                (rows.DELETE_EXPIRED_MEMORIES, (activity.at,)),
+                (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
+            )
 
     def _allot(self, organisation_id: str) -> int:
         index = self._next_index.get(organisation_id)
@@ -282,7 +286,7 @@ class SqliteStore:
     def _write(self, statement: str, row: tuple[Any, ...]) -> Ticket[None]:
         with self._lock:
             self._submitted += 1
-            return self._writer.submit(Write(statements=[(statement, row)]))
+            return self._writer.submit(Write(statements=((statement, row),)))
 
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:
@@ -296,6 +300,8 @@ class SqliteStore:
             return self._browser.execute(statement, values).fetchall()
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
+        if self._fresh and not self._live.forgot:
+            return Conversation()  # what began empty and never forgot anything knows every conversation there is
         row = self._one(rows.SELECT_CONVERSATION, (agent_id, conversation_id))
         return Conversation() if row is None else rows.to_conversation(row)
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import add, attrgetter, sub
+from functools import lru_cache
+from operator import add, attrgetter
 from typing import NamedTuple
 
 from qwed.store.agent import Limits
@@ -22,10 +23,6 @@ class Charge(NamedTuple):
     def plus(self, other: "Charge") -> "Charge":
         """Both together."""
         return Charge(*map(add, self, other))
-
-    def minus(self, other: "Charge") -> "Charge":
-        """This without the other."""
-        return Charge(*map(sub, self, other))
 
 
 NOTHING = Charge()
@@ -72,8 +69,12 @@ class Usage:
     pending_cost: int = 0
     pending_tokens: int = 0
     pending_high_risk: int = 0
-    held: Charge = NOTHING
-    """What requests in flight may still use; never on disk, so a crash frees it."""
+    # What requests in flight may still use; never on disk, so a crash frees it.
+    held_cost: int = 0
+    held_tokens: int = 0
+    held_requests: int = 0
+    held_tool_calls: int = 0
+    held_high_risk: int = 0
 
     def roll(self, now: float) -> None:
         """Open a new hour or day where one has begun. What is held or pending moves along."""
@@ -85,15 +86,25 @@ class Usage:
 
     def refuses(self, charge: Charge, limits: Limits) -> Exceeded | None:
         """The first limit this charge would pass."""
-        for row in BUDGET_CHECKS:
-            limit, more = row.limit(limits), row.asked(charge)
-            if limit is None or not more:
-                continue
-            current = row.used(self)
-            if current + more > limit:
+        for limit, row in active_checks(limits):
+            more, current = row.asked(charge), row.used(self)
+            if more and current + more > limit:
                 reset_at = (self.hour + 1) * HOUR if row.hourly else (self.day + 1) * DAY
                 return Exceeded(row.code, row.message, limit, current, reset_at)
         return None
+
+    def hold(self, charge: Charge, sign: int = 1) -> None:
+        """Set a charge aside; with -1, give it back."""
+        self.held_cost += sign * charge.cost
+        self.held_tokens += sign * charge.tokens
+        self.held_requests += sign * charge.requests
+        self.held_tool_calls += sign * charge.tool_calls
+        self.held_high_risk += sign * charge.high_risk_calls
+
+    def take_held(self, other: "Usage") -> None:
+        """Carry over what is in flight when the rest is read again from disk."""
+        self.held_cost, self.held_tokens, self.held_requests = other.held_cost, other.held_tokens, other.held_requests
+        self.held_tool_calls, self.held_high_risk = other.held_tool_calls, other.held_high_risk
 
     def charge(self, charge: Charge, decision: Decision, limits: Limits) -> None:
         """Count what was decided. A request counts whatever the answer; the rest only when it may be used."""
@@ -145,14 +156,14 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("daily_cost"),
         attrgetter("cost"),
-        lambda usage: usage.cost_day + usage.pending_cost + usage.held.cost,
+        lambda usage: usage.cost_day + usage.pending_cost + usage.held_cost,
         ErrorCode.COST_EXCEEDED,
         "daily cost limit exceeded",
     ),
     _Check(
         attrgetter("requests_per_hour"),
         attrgetter("requests"),
-        lambda usage: usage.requests_hour + usage.held.requests,
+        lambda usage: usage.requests_hour + usage.held_requests,
         ErrorCode.RATE_EXCEEDED,
         "hourly request limit exceeded",
         hourly=True,
@@ -160,14 +171,14 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("requests_per_day"),
         attrgetter("requests"),
-        lambda usage: usage.requests_day + usage.held.requests,
+        lambda usage: usage.requests_day + usage.held_requests,
         ErrorCode.RATE_EXCEEDED,
         "daily request limit exceeded",
     ),
     _Check(
         attrgetter("tool_calls_per_hour"),
         attrgetter("tool_calls"),
-        lambda usage: usage.tool_calls_hour + usage.held.tool_calls,
+        lambda usage: usage.tool_calls_hour + usage.held_tool_calls,
         ErrorCode.RATE_EXCEEDED,
         "hourly tool call limit exceeded",
         hourly=True,
@@ -175,16 +186,23 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("high_risk_calls_per_day"),
         attrgetter("high_risk_calls"),
-        lambda usage: usage.high_risk_day + usage.pending_high_risk + usage.held.high_risk_calls,
+        lambda usage: usage.high_risk_day + usage.pending_high_risk + usage.held_high_risk,
         ErrorCode.RATE_EXCEEDED,
         "daily limit of high-risk calls exceeded",
     ),
     _Check(
         attrgetter("tokens_per_day"),
         attrgetter("tokens"),
-        lambda usage: usage.tokens_day + usage.pending_tokens + usage.held.tokens,
+        lambda usage: usage.tokens_day + usage.pending_tokens + usage.held_tokens,
         ErrorCode.TOKENS_EXCEEDED,
         "daily token limit exceeded",
     ),
 )
 """Spec 6.2: cost, then rate, then tokens."""
+
+
+@lru_cache(maxsize=10_000)
+def active_checks(limits: Limits) -> tuple[tuple[int, _Check], ...]:
+    """The checks that have a limit; most agents have one or two."""
+    found = ((row.limit(limits), row) for row in BUDGET_CHECKS)
+    return tuple((limit, row) for limit, row in found if limit is not None)

@@ -15,6 +15,8 @@ from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
 
 BATCH = 512
+_UNREAD = 100_000
+"""How much memory keeps in the order it came before it is put into tables nobody has asked for."""
 
 Row = tuple[Any, ...]
 
@@ -36,7 +38,7 @@ class Write:
 
     ticket: Ticket[Any] = field(default_factory=Ticket)
     result: Any = None
-    statements: list[tuple[str, Row]] = field(default_factory=list)
+    statements: tuple[tuple[str, Row], ...] = ()
     activity: Row | None = None
     conversation: Row | None = None
     usage: Row | None = None
@@ -169,7 +171,7 @@ class InlineWriter:
         self._waiting.append(write)
         write.ticket.complete(write.result)
         write.ticket.done = True
-        if len(self._waiting) >= BATCH:
+        if len(self._waiting) >= _UNREAD:
             self.flush()
         return write.ticket
 

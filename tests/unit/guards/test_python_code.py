@@ -59,13 +59,16 @@ def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
         assert (found.violations, found.effects) == ((), ())
 
 
-@pytest.mark.parametrize("row", ATTACKS, ids=label)
+# Not Python inside a function, or (`del eval`) no attack there: a local name never falls back to the builtin.
+MODULE_ONLY = ("coding:", "import *", "global ", "del eval")
+MOVABLE = [row for row in ATTACKS if not any(word in row["code"] for word in MODULE_ONLY)]
+
+
+@pytest.mark.parametrize("row", MOVABLE, ids=label)
 def test_an_attack_inside_a_function_is_still_found(row):
-    if row["code"].startswith("#") or "import *" in row["code"] or "global" in row["code"]:
-        return
     body = "".join(f"    {line}\n" for line in row["code"].splitlines())
     found = findings(f"def outer():\n{body}outer()\n")
-    assert f"Dangerous pattern: {row['pattern']}" in found.violations or found.syntax_error
+    assert f"Dangerous pattern: {row['pattern']}" in found.violations
 
 
 class _Renamed(ast.NodeTransformer):
@@ -121,10 +124,8 @@ def test_dead_harmless_code_leaves_the_verdict_alone(row, dead):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.sampled_from(HONEST), st.sampled_from(ATTACKS))
-def test_an_attack_behind_an_honest_program_is_still_an_attack(honest, attack):
-    if "coding" in attack["code"] or "__future__" in honest["code"]:
-        return
+@given(st.sampled_from([row for row in HONEST if "__future__" not in row["code"]]), st.sampled_from(ATTACKS))
+def test_an_attack_before_an_honest_program_is_still_an_attack(honest, attack):
     found = findings(attack["code"] + "\n" + honest["code"])
     assert found.violations
 

@@ -1,0 +1,111 @@
+"""Writes the tables of docs/ that say what the code says; with --check it only tells whether they still do.
+
+A table stands between `<!-- generated: name -->` and `<!-- end -->`. Run by `make docs` and by the tests.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from qwed.api.routes import ROUTES
+from qwed.kernel.stages.assess_risk import WEIGHTS
+from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX
+from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
+from qwed.words import ErrorCode, Risk
+from qwed.words.effect import RISK_OF
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    heads = list(heads)
+    lines = [heads, ["---"] * len(heads), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _errors() -> str:
+    rows = ([f"`{row.code}`", row.http, row.meaning, "no" if row.final else "yes"] for row in ErrorCode)
+    return _table(["code", "HTTP", "meaning", "may the same request pass later"], rows)
+
+
+def _routes() -> str:
+    rows = (
+        [f"`{route.method} {route.path}`", route.summary, ", ".join(f"`{name}`" for name in route.query)]
+        for route in ROUTES
+    )
+    return _table(["route", "what it does", "query"], rows)
+
+
+def _tool_rows(tools: Iterable[Tool]) -> str:
+    rows = (
+        [
+            f"`{tool.name}`",
+            tool.risk_level,
+            tool.effect or "read off its content",
+            tool.verification_engine or "tool",
+            "always" if tool.dangerous else "below level 3" if tool.requires_approval else "",
+        ]
+        for tool in tools
+    )
+    return _table(["name", "base risk", "effect", "judged by", "a person approves"], rows)
+
+
+def _action_types() -> str:
+    return _tool_rows(ACTION_TYPES.values())
+
+
+def _tools() -> str:
+    return _tool_rows(tool for name, tool in TOOLS.items() if name not in ACTION_TYPES)
+
+
+def _trust() -> str:
+    rows = ([f"{int(trust)} {trust.word}", *row.values()] for trust, row in TRUST_MATRIX.items())
+    return _table(["trust", *(risk.word for risk in Risk)], rows)
+
+
+def _status() -> str:
+    rows = ([f"`{status}`", *row.values()] for status, row in STATUS_MATRIX.items())
+    return _table(["verification", *(risk.word for risk in Risk)], rows)
+
+
+def _effects() -> str:
+    return _table(["effect", "risk"], ([f"`{kind}`", risk.word] for kind, risk in RISK_OF.items()))
+
+
+def _factors() -> str:
+    return _table(["factor", "weight"], ([f"`{name}`", weight] for name, weight in WEIGHTS.items()))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "errors": _errors,
+    "routes": _routes,
+    "action_types": _action_types,
+    "tools": _tools,
+    "trust": _trust,
+    "status": _status,
+    "effects": _effects,
+    "factors": _factors,
+}
+
+
+def rendered(page: str) -> str:
+    """The page with every table as the code has it now."""
+    return _PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", page)
+
+
+def main(arguments: list[str]) -> int:
+    """0 when every page is up to date, or was written; 1 when --check found one that is not."""
+    stale = [page for page in sorted(DOCS.glob("*.md")) if rendered(page.read_text()) != page.read_text()]
+    for page in stale:
+        if "--check" in arguments:
+            print(f"{page.name} is out of date: run make docs")
+        else:
+            page.write_text(rendered(page.read_text()))
+            print(f"wrote {page.name}")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

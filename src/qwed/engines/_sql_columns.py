@@ -1,0 +1,109 @@
+"""Which columns a statement reads and writes, and where it says `*`."""
+
+from collections.abc import Callable, Iterator
+
+from sqlglot import exp
+
+from qwed.engines._sql_names import Names, table_name
+
+Listing = Callable[[str], tuple[str, ...]]
+
+
+def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    """Every place a column's value is used, with the folded name; what is only assigned to is left out."""
+    for node in statement.walk():
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            if not assigned(node) and node.table.casefold() != "excluded":
+                yield node, node.name.casefold()
+        elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            yield node, node.expression.name.casefold()
+        elif isinstance(node, exp.Join):
+            yield from ((node, each.name.casefold()) for each in node.args.get("using") or ())
+
+
+def assigned(column: exp.Expr) -> bool:
+    """Whether the column stands left of the `=` in SET, or in the column list of an INSERT."""
+    parent = column.parent
+    if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Insert):
+        return parent.arg_key == "this"
+    if not isinstance(parent, exp.EQ) or column.arg_key != "this":
+        return isinstance(parent, exp.Star)
+    return isinstance(parent.parent, exp.Update | exp.OnConflict) and parent.arg_key == "expressions"
+
+
+def is_written(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str]]:
+    """(table, column) for each column an INSERT lists."""
+    for insert in statement.find_all(exp.Insert):
+        if isinstance(insert.this, exp.Schema) and isinstance(insert.this.this, exp.Table):
+            target = names.name_of(insert.this.this)
+            yield from ((target, column.name) for column in insert.this.expressions)
+
+
+def stars(statement: exp.Expr) -> Iterator[exp.Expr]:
+    """Each `*` that stands for columns: not the one of COUNT(*), nor in EXISTS, where no value is read."""
+    for node in statement.find_all(exp.Star, exp.Columns):
+        holder = node.parent if isinstance(node.parent, exp.Column) else node
+        if isinstance(holder.parent, exp.Count | exp.Columns):
+            continue
+        select = holder.parent
+        if isinstance(select, exp.Select) and isinstance(select.parent, exp.Exists):
+            continue
+        yield holder
+
+
+def star_sources(statement: exp.Expr, names: Names, listing: Listing) -> Iterator[tuple[str, frozenset[str]]]:
+    """(table, columns left out) for each real table a `*` or a whole-row reference opens."""
+    for holder in stars(statement):
+        qualifier = holder.args["table"].name if isinstance(holder, exp.Column) and holder.table else ""
+        for table in _opened(holder, names):
+            if not qualifier or (table.alias_or_name.casefold() == qualifier.casefold()):
+                yield names.name_of(table), left_out(holder)
+    for node, name in columns_read(statement):
+        table_behind = names.behind(name) if isinstance(node, exp.Column) and not node.table else ""
+        if table_behind and not any(name in listing(each) for each in names.names):
+            yield table_behind, frozenset()
+
+
+def left_out(holder: exp.Expr) -> frozenset[str]:
+    """The names in `* EXCEPT (...)`."""
+    star = holder.this if isinstance(holder, exp.Column) else holder
+    listed = star.args.get("except_") if isinstance(star, exp.Star) else None
+    return frozenset(each.name.casefold() for each in listed or ())
+
+
+def _opened(holder: exp.Expr, names: Names) -> list[exp.Table]:
+    """The real tables in reach of a star: those of its SELECT, or the target its RETURNING belongs to."""
+    scope = holder.find_ancestor(exp.Select, exp.Returning)
+    if scope is None:
+        return list(names.tables)
+    owner = scope.parent if isinstance(scope, exp.Returning) else scope
+    return [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
+
+
+def derived(node: exp.Expr, names: Names) -> bool:
+    """Whether the column comes out of a subquery, a CTE or an alias of this query, which are judged on their own."""
+    if not isinstance(node, exp.Column):
+        return False
+    if node.table:
+        return not names.behind(node.table)
+    return _is_output_alias(node) or not any(_direct_tables(select, names) for select in _selects_above(node))
+
+
+def _is_output_alias(node: exp.Column) -> bool:
+    clause = node.find_ancestor(exp.Order, exp.Group, exp.Having, exp.Qualify, exp.Select)
+    if clause is None or isinstance(clause, exp.Select):
+        return False
+    query = clause.parent
+    outputs = query.expressions if isinstance(query, exp.Select) else ()
+    return any(isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold() for each in outputs)
+
+
+def _selects_above(node: exp.Expr) -> Iterator[exp.Expr]:
+    owner = node.find_ancestor(exp.Select, exp.DML)
+    while owner is not None:
+        yield owner
+        owner = owner.find_ancestor(exp.Select, exp.DML)
+
+
+def _direct_tables(owner: exp.Expr, names: Names) -> bool:
+    return any(table_name(table) and table.find_ancestor(exp.Select, exp.DML) is owner for table in names.tables)

@@ -1,0 +1,232 @@
+"""What a statement would do, counted everywhere in its tree: a CTE may delete and a SELECT may write."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from qwed.engines._sql_functions import Call, call_name, call_of
+from qwed.engines._sql_names import Names, is_file, table_name
+from qwed.engines._sql_truth import ignores_rows, values_under
+from qwed.words import Effect, EffectKind
+
+UNRESOLVED_STATEMENT = "unresolved_statement"
+FILE_ACCESS = "file_access"
+DANGEROUS_FUNCTION = "dangerous_function"
+
+STATEMENTS: dict[type[exp.Expr], str] = {
+    exp.Select: "SELECT",
+    exp.Union: "SELECT",
+    exp.Except: "SELECT",
+    exp.Intersect: "SELECT",
+    exp.Subquery: "SELECT",
+    exp.Values: "VALUES",
+    exp.Pivot: "SELECT",
+    exp.Summarize: "SUMMARIZE",
+    exp.Describe: "DESCRIBE",
+    exp.Show: "SHOW",
+    exp.Insert: "INSERT",
+    exp.Update: "UPDATE",
+    exp.Delete: "DELETE",
+    exp.Merge: "MERGE",
+    exp.TruncateTable: "TRUNCATE",
+    exp.Drop: "DROP",
+    exp.Create: "CREATE",
+    exp.Alter: "ALTER",
+    exp.Grant: "GRANT",
+    exp.Revoke: "REVOKE",
+    exp.Comment: "COMMENT",
+    exp.Set: "SET",
+    exp.Use: "USE",
+    exp.Copy: "COPY",
+    exp.Transaction: "BEGIN",
+    exp.Commit: "COMMIT",
+    exp.Rollback: "ROLLBACK",
+}
+"""The statements we can resolve; any other root is refused, even one that happens to parse."""
+
+_ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "VACUUM", "LOCK", "PRAGMA", "ANALYZE"})
+_PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQUENCE"})
+_STREAMS = frozenset({"STDIN", "STDOUT"})
+_SWITCH = (exp.Grant, exp.Revoke, exp.Comment, exp.Set, exp.Use, exp.Transaction, exp.Commit, exp.Rollback, exp.Alter)
+
+
+@dataclass(slots=True)
+class Deeds:
+    """What was found: effects, violations, and calls nobody knows."""
+
+    effects: list[Effect] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    unknown_calls: list[str] = field(default_factory=list)
+    unresolved: str = ""
+    """The statement that cannot be judged, if there is one."""
+
+
+def statement_name(statement: exp.Expr) -> str:
+    """SELECT, UPDATE, ...; the first word of a statement we cannot resolve."""
+    known = STATEMENTS.get(type(statement))
+    if known:
+        return known
+    return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()
+
+
+def deeds_of(statement: exp.Expr, names: Names) -> Deeds:
+    """Everything the statement would do."""
+    deeds = Deeds()
+    if type(statement) not in STATEMENTS:
+        _refuse(deeds, statement)
+    targets: set[int] = set()
+    for node in statement.walk():
+        handle = _HANDLERS.get(type(node))
+        for effect, table in handle(node, names, deeds) if handle else ():
+            deeds.effects.append(effect)
+            targets.add(id(table))
+        _judge_call(node, deeds)
+    _judge_reads(names, targets, deeds)
+    deeds.effects = list(dict.fromkeys(deeds.effects))
+    return deeds
+
+
+_Found = Iterator[tuple[Effect, exp.Expr]]
+
+
+def _refuse(deeds: Deeds, node: exp.Expr) -> None:
+    word = statement_name(node)
+    if word in _ADMIN_WORDS:
+        deeds.effects.append(Effect(EffectKind.ADMIN, word))
+    deeds.effects.append(Effect(EffectKind.UNRESOLVED, word))
+    deeds.violations.append(UNRESOLVED_STATEMENT)
+    deeds.unresolved = word
+
+
+def _judge_call(node: exp.Expr, deeds: Deeds) -> None:
+    call = call_of(node)
+    if call is Call.PURE:
+        return
+    name = call_name(node)
+    if call is Call.DANGEROUS:
+        deeds.effects.append(Effect(EffectKind.EXECUTE, name))
+        deeds.violations.append(f"{DANGEROUS_FUNCTION}:{name}")
+    elif call is Call.STATEFUL:
+        deeds.effects.append(Effect(EffectKind.WRITE, name))
+    else:
+        deeds.effects.append(Effect(EffectKind.UNRESOLVED, name))
+        deeds.unknown_calls.append(name)
+
+
+def _judge_reads(names: Names, targets: set[int], deeds: Deeds) -> None:
+    for table in names.tables:
+        if is_file(table):
+            deeds.violations.append(FILE_ACCESS)
+        if id(table) not in targets:
+            deeds.effects.append(Effect(EffectKind.READ, names.name_of(table)))
+
+
+def _targets(node: exp.Expr | None, names: Names) -> list[tuple[str, exp.Expr]]:
+    """The table a statement works on, out of the list of columns it may stand in."""
+    inner = node.this if isinstance(node, exp.Schema) else node
+    if isinstance(inner, exp.Table) and table_name(inner):
+        return [(names.name_of(inner), inner)]
+    return []
+
+
+def _insert(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
+    if isinstance(node.this, exp.Directory):
+        deeds.violations.append(FILE_ACCESS)
+    for name, table in _targets(node.this, names):
+        yield Effect(EffectKind.WRITE, name, unbounded=bool(node.args.get("overwrite"))), table
+
+
+def _update(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    for name, table in _targets(node.this, names):
+        yield Effect(EffectKind.WRITE, name, unbounded=_every_row(node)), table
+
+
+def _delete(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    listed = node.args.get("tables") or [node.this]
+    for each in listed:
+        for name, table in _targets(each, names):
+            yield Effect(EffectKind.DELETE, name, unbounded=_every_row(node)), table
+
+
+def _every_row(node: exp.Expr) -> bool:
+    where = node.args.get("where")
+    return where is None or ignores_rows(where.this, values_under(where.this))
+
+
+def _merge(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    deletes = any(when.args["then"].name.upper() == "DELETE" for when in node.find_all(exp.When))
+    for name, table in _targets(node.this, names):
+        yield Effect(EffectKind.WRITE, name), table
+        if deletes:
+            yield Effect(EffectKind.DELETE, name), table
+
+
+def _drop(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    listed = node.args.get("tables") or node.expressions or [node.this]
+    found = [pair for each in listed for pair in _targets(each, names)]
+    for name, table in found or [(statement_name(node), node)]:
+        yield Effect(EffectKind.DELETE, name), table
+
+
+def _create(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
+    """A new table is data written; any other object changes the database itself."""
+    kind = str(node.args.get("kind") or "").upper()
+    if kind not in _PLAIN_CREATES:
+        _refuse(deeds, node)
+    if node.find(exp.LocationProperty, exp.ExternalProperty):
+        deeds.violations.append(FILE_ACCESS)
+    wanted = EffectKind.WRITE if kind == "TABLE" else EffectKind.ADMIN
+    for name, table in _targets(node.this, names) or [(kind, node)]:
+        yield Effect(wanted, name), table
+        if node.args.get("replace") and kind == "TABLE":
+            yield Effect(EffectKind.DELETE, name), table
+
+
+def _switch(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    found = _targets(node.args.get("securable") or node.args.get("this"), names)
+    for name, table in found or [(statement_name(node), node)]:
+        yield Effect(EffectKind.ADMIN, name), table
+
+
+def _into(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+    for name, table in _targets(node.this, names):
+        yield Effect(EffectKind.WRITE, name), table
+
+
+def _copy(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
+    files = [file.name.upper() for file in node.args.get("files") or ()]
+    if "PROGRAM" in files:
+        deeds.effects.append(Effect(EffectKind.EXECUTE, "PROGRAM"))
+    if not files or set(files) - _STREAMS:
+        deeds.violations.append(FILE_ACCESS)
+    wanted = EffectKind.WRITE if node.args.get("kind") else EffectKind.READ
+    for name, table in _targets(node.this, names):
+        yield Effect(wanted, name), table
+
+
+def _show(node: exp.Expr, _names: Names, _deeds: Deeds) -> _Found:
+    yield Effect(EffectKind.READ, "information_schema"), node
+
+
+def _nested(node: exp.Expr, _names: Names, deeds: Deeds) -> _Found:
+    if node.parent is not None:
+        _refuse(deeds, node)
+    yield from ()
+
+
+_HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Names, Deeds], _Found]] = {
+    exp.Insert: _insert,
+    exp.Update: _update,
+    exp.Delete: _delete,
+    exp.Merge: _merge,
+    exp.Drop: _drop,
+    exp.TruncateTable: _drop,
+    exp.Create: _create,
+    exp.Into: _into,
+    exp.Copy: _copy,
+    exp.Show: _show,
+    exp.Command: _nested,
+    exp.Execute: _nested,
+    **dict.fromkeys(_SWITCH, _switch),
+}

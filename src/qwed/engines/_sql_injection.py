@@ -1,0 +1,171 @@
+"""Shapes that no honest query has, judged on the tree and on the tokens between."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from qwed.engines._sql_names import Names, is_catalog, table_name
+from qwed.engines._sql_truth import Values, always_holds, ignores_rows, truth, values_under
+
+STACKED = "stacked_statements"
+TAUTOLOGY = "tautology"
+UNION = "union_injection"
+TIME_DELAY = "time_delay"
+FILE_WRITE = "file_access"
+
+_PREDICATES = (exp.Where, exp.Having, exp.Qualify, exp.Join)
+_SELF_DESCRIPTION = (
+    exp.SessionParameter,
+    exp.CurrentVersion,
+    exp.CurrentUser,
+    exp.SessionUser,
+    exp.CurrentDatabase,
+    exp.CurrentSchema,
+    exp.CurrentCatalog,
+    exp.CurrentRole,
+)
+_SELF_NAMES = frozenset(
+    {"user", "version", "database", "schema", "system_user", "sqlite_version", "db_name", "user_name"}
+)
+_COMPLEMENTS = ({exp.EQ, exp.NEQ}, {exp.GT, exp.LTE}, {exp.LT, exp.GTE})
+_UNREAD_VERBS = {("WAITFOR", "DELAY"): TIME_DELAY, ("WAITFOR", "TIME"): TIME_DELAY}
+_UNREAD_VERBS |= {("INTO", "OUTFILE"): FILE_WRITE, ("INTO", "DUMPFILE"): FILE_WRITE, ("DATA", "INFILE"): FILE_WRITE}
+
+
+def token_violations(tokens: Sequence[Token]) -> Iterator[str]:
+    """What the tokens show of a text that does not parse: statements behind a semicolon, waits, files."""
+    seen = False
+    for first, second in pairwise([*tokens, None]):
+        if first is None:
+            return
+        seen = seen or first.token_type is not TokenType.SEMICOLON
+        if second is None:
+            return
+        if seen and first.token_type is TokenType.SEMICOLON and second.token_type is not TokenType.SEMICOLON:
+            yield STACKED
+        verb = _UNREAD_VERBS.get((first.text.upper(), second.text.upper()))
+        if verb:
+            yield verb
+
+
+def tree_violations(statement: exp.Expr, names: Names, sensitive: frozenset[str]) -> Iterator[str]:
+    """Tautologies and foreign UNIONs anywhere in the statement."""
+    values = values_under(statement)
+    if any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having)):
+        yield TAUTOLOGY
+    elif any(_always_true_or(node, values) for node in statement.find_all(exp.Or)):
+        yield TAUTOLOGY
+    for union in statement.find_all(exp.SetOperation):
+        if not isinstance(union.parent, exp.SetOperation) and _foreign_union(union, names, sensitive, values):
+            yield UNION
+
+
+def _stands_alone(clause: exp.Expr, values: Values) -> bool:
+    """A whole condition that is always true; `WHERE TRUE`, which some databases demand, hides nothing."""
+    condition = clause.this.unnest()
+    if isinstance(condition, exp.Boolean | exp.Literal | exp.Like | exp.ILike):
+        return False
+    return always_holds(condition, values)
+
+
+def _always_true_or(node: exp.Expr, values: Values) -> bool:
+    if isinstance(node.parent, exp.Or) or node.find_ancestor(*_PREDICATES) is None:
+        return False
+    sides = [side.unnest() for side in node.flatten()]
+    return any(ignores_rows(side, values) for side in sides) or _cover_everything(sides)
+
+
+def _cover_everything(sides: Sequence[exp.Expr]) -> bool:
+    """Whether one side is the very opposite of another: `a = 1 OR a <> 1`, `a IS NULL OR NOT a IS NULL`."""
+    seen: dict[tuple[str, str], set[type[exp.Expr]]] = {}
+    for side in sides:
+        positive = side.this.unnest() if isinstance(side, exp.Not) else side
+        if not isinstance(positive, exp.Predicate) or not isinstance(positive, exp.Binary):
+            continue
+        kinds = seen.setdefault((positive.this.sql(), positive.expression.sql()), set())
+        kinds.add(exp.Not if positive is not side else type(positive))
+        if any(pair <= kinds for pair in _COMPLEMENTS) or (exp.Not in kinds and len(kinds) > 1):
+            return True
+    return False
+
+
+def _foreign_union(union: exp.Expr, names: Names, sensitive: frozenset[str], values: Values) -> bool:
+    first, *others = _branches(union)
+    if not _tables(first, names):
+        return False
+    return any(_foreign(first, other, names, sensitive, values) for other in others)
+
+
+def _branches(union: exp.Expr) -> list[exp.Expr]:
+    """The selects of a chain of set operations, left to right, without recursion."""
+    waiting, found = [union], []
+    while waiting:
+        node = waiting.pop().unnest()
+        if isinstance(node, exp.SetOperation):
+            waiting += [node.expression, node.this]
+        elif isinstance(node, exp.Subquery):
+            waiting.append(node.this)
+        else:
+            found.append(node)
+    return found
+
+
+def _tables(branch: exp.Expr, names: Names) -> set[str]:
+    return {table_name(table) for table in branch.find_all(exp.Table) if not names.is_cte(table)} - {""}
+
+
+def _foreign(first: exp.Expr, other: exp.Expr, names: Names, sensitive: frozenset[str], values: Values) -> bool:
+    home, away = _tables(first, names), _tables(other, names)
+    if any(is_catalog(name) for name in away - home):
+        return True
+    if away and away <= home:
+        return False
+    if _asks_who_we_are(other) or _probes(first, other):
+        return True
+    if not away:
+        return False
+    takes = any(column.name.casefold() in sensitive for column in other.find_all(exp.Column))
+    return takes or (_pads(first, other) and _broken_out(first, values))
+
+
+def _asks_who_we_are(branch: exp.Expr) -> bool:
+    if branch.find(*_SELF_DESCRIPTION):
+        return True
+    return any(call.name.casefold() in _SELF_NAMES for call in branch.find_all(exp.Anonymous))
+
+
+def _probes(first: exp.Expr, other: exp.Expr) -> bool:
+    """`UNION SELECT NULL, NULL` or `1, 2, 3` behind a filter: counting the columns of somebody else's query."""
+    cells = [cell.unnest() for cell in other.expressions]
+    if first.args.get("where") is None or not cells:
+        return False
+    if all(isinstance(cell, exp.Null) for cell in cells):
+        return True
+    numbers = [cell.name for cell in cells if isinstance(cell, exp.Literal) and not cell.is_string]
+    return len(cells) > 1 and numbers == [str(number) for number in range(1, len(cells) + 1)]
+
+
+def _pads(first: exp.Expr, other: exp.Expr) -> bool:
+    """A bare constant where the first branch has a column."""
+    pairs = zip(first.expressions, other.expressions, strict=False)
+    return any(isinstance(theirs, exp.Literal | exp.Null) and not _bare(ours) for ours, theirs in pairs)
+
+
+def _bare(cell: exp.Expr) -> bool:
+    return isinstance(cell.unalias(), exp.Literal | exp.Null)
+
+
+def _broken_out(first: exp.Expr, values: Values) -> bool:
+    """The first branch was made to find nothing: `id = -1`, `name = ''`, `1 = 2`."""
+    where = first.args.get("where")
+    if where is None:
+        return False
+    if truth(values[id(where.this)]) is False:
+        return True
+    return any(_matches_nothing(side) for node in where.find_all(exp.EQ) for side in (node.this, node.expression))
+
+
+def _matches_nothing(side: exp.Expr) -> bool:
+    return isinstance(side, exp.Neg) or (isinstance(side, exp.Literal) and side.is_string and not side.name)

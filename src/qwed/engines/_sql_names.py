@@ -1,0 +1,132 @@
+"""Which tables a statement really names: CTE names and row sources that are no tables left out."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+
+DEFAULT_SCHEMAS = frozenset({"public", "main", "dbo"})
+CATALOGS = frozenset({"information_schema", "pg_catalog", "mysql", "performance_schema", "sys", "master", "msdb"})
+CATALOG_TABLES = frozenset(
+    {
+        "sqlite_master",
+        "sqlite_schema",
+        "sqlite_temp_master",
+        "sysobjects",
+        "syscolumns",
+        "sysusers",
+        "all_tables",
+        "all_tab_columns",
+        "all_users",
+        "user_tables",
+        "user_tab_columns",
+        "dba_tables",
+        "dba_users",
+        "duckdb_tables",
+        "v$version",
+    }
+)
+_FILE_ENDINGS = (".csv", ".tsv", ".json", ".ndjson", ".parquet", ".db", ".sqlite", ".txt", ".xlsx", ".gz")
+
+
+def normal_name(name: str) -> str:
+    """A table name as it is compared: case folded, quotes and the default schema dropped."""
+    parts = [part.strip('"`[] ').casefold() for part in name.split(".")]
+    return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
+
+
+def table_name(table: exp.Table) -> str:
+    """The comparable name of a table, or nothing for a function or a variable in its place."""
+    parts = [part.name.casefold() for part in table.parts if isinstance(part, exp.Identifier)]
+    if not isinstance(table.this, exp.Identifier) or parts == ["dual"]:
+        return ""
+    return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
+
+
+def is_catalog(name: str) -> bool:
+    """Whether this is where a database describes itself."""
+    first, _, rest = name.partition(".")
+    parts = name.split(".")
+    system = name.startswith("pg_") or any(part in CATALOG_TABLES for part in parts)
+    return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
+
+
+def is_file(table: exp.Table) -> bool:
+    """Whether the database would open a file under this name."""
+    if not isinstance(table.this, exp.Identifier):
+        return False
+    name = table.name.casefold()
+    quoted = bool(table.this.args.get("quoted"))
+    return quoted and ("/" in name or "\\" in name or name.endswith(_FILE_ENDINGS))
+
+
+class Names:
+    """The tables of one statement."""
+
+    def __init__(self, statement: exp.Expr, dialect: str) -> None:
+        self._fold = Dialect.get_or_raise(dialect)
+        self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}
+        self.tables: list[exp.Table] = [
+            table for table in statement.find_all(exp.Table, bfs=False) if table_name(table) and not self.is_cte(table)
+        ]
+        self._aliases: dict[str, str] = {}
+        for table in self.tables:
+            if table.alias:
+                self._aliases[table.alias.casefold()] = table_name(table)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every table once, in the order of the text."""
+        return tuple(dict.fromkeys(self.name_of(table) for table in self.tables))
+
+    def name_of(self, table: exp.Table) -> str:
+        """The table's name; where a target names an alias (`UPDATE u ... FROM users u`), the table behind it."""
+        name = table_name(table)
+        if table.alias or table.args.get("db") or not isinstance(table.parent, exp.Update | exp.Delete):
+            return name
+        return self._aliases.get(name, name)
+
+    def behind(self, qualifier: str) -> str:
+        """The table an alias or a table name stands for, or nothing."""
+        word = qualifier.casefold()
+        if word in self._aliases:
+            return self._aliases[word]
+        return next((name for name in self.names if name.rpartition(".")[2] == word), "")
+
+    def is_cte(self, table: exp.Table) -> bool:
+        """Whether the name is bound by a WITH that reaches this place."""
+        if table.args.get("db") or not isinstance(table.this, exp.Identifier) or _is_target(table):
+            return False
+        name = self._folded(table.this)
+        return name in self._ctes and any(name == self._folded(bound) for bound in _bound_above(table))
+
+    def _folded(self, identifier: exp.Identifier) -> str:
+        return self._fold.normalize_identifier(identifier.copy()).name
+
+
+def _is_target(table: exp.Table) -> bool:
+    """A statement writes to tables, never to a CTE; where a database allows it, the refusal is the safe side."""
+    holder = table.parent.parent if isinstance(table.parent, exp.Schema) else table.parent
+    written = isinstance(holder, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.Drop | exp.Create | exp.Into)
+    return written and table.arg_key != "using" and table.arg_key != "expression"
+
+
+def _bound_above(table: exp.Table) -> Iterator[exp.Identifier]:
+    """Names of the CTEs visible from here: all of an outer WITH, or those before the one we stand in."""
+    child: exp.Expr = table
+    node = table.parent
+    own: exp.Expr | None = None
+    while node is not None:
+        if isinstance(node, exp.With):
+            own = child
+        scope = node.args.get("with_")
+        if isinstance(scope, exp.With):
+            yield from _visible(scope, own if own is not None and own.parent is scope else None)
+        child, node = node, node.parent
+
+
+def _visible(scope: exp.With, own: exp.Expr | None) -> Iterator[exp.Identifier]:
+    for cte in scope.expressions:
+        if cte is own and not scope.args.get("recursive"):
+            return
+        yield cte.args["alias"].this

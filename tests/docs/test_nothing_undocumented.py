@@ -1,0 +1,127 @@
+"""What the code has and the documentation has not: settings, codes, engines, routes, tools, commands."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qwed.api.routes import ROUTES
+from qwed.engines.table import ENGINE_NAMES, ENGINES
+from qwed.kernel.registration import COUNT_LIMITS, MONEY_LIMITS
+from qwed.kernel.tools import TOOLS
+from qwed.settings import CLIENT_VARIABLES, Settings, settings_from, variable_of
+from qwed.store.agent import Permissions
+from qwed.words import Decision, ErrorCode
+from tests.docs.pages import ROOT
+
+DOCS = ROOT / "docs"
+ROW = re.compile(r"^\| `([^`]+)` \| (.*?) \|", re.MULTILINE)
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text()
+
+
+def test_the_generated_tables_are_what_the_code_says() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_setting_is_documented_and_no_other() -> None:
+    expected = {variable_of(field.name) for field in dataclasses.fields(Settings)} | CLIENT_VARIABLES
+    assert {name for name, _ in ROW.findall(page("settings")) if name.startswith("QWED_")} == expected
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=lambda field: field.name)
+def test_the_documented_default_of_a_setting_is_its_default(field: dataclasses.Field[object]) -> None:
+    documented = dict(ROW.findall(page("settings")))[variable_of(field.name)].strip("`")
+    if documented == "none":
+        assert not field.default
+    else:
+        assert getattr(settings_from({variable_of(field.name): documented}), field.name) == field.default
+
+
+@pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
+def test_every_error_code_is_documented(code: ErrorCode) -> None:
+    assert f"| `{code.code}` | {code.http} | {code.meaning} |" in page("errors")
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_is_documented(route: object) -> None:
+    method, path = route[:2]  # type: ignore[index]
+    assert f"| `{method} {path}` |" in page("http-api")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_has_a_page_and_its_row_in_the_table(engine: str) -> None:
+    assert (DOCS / f"engine-{engine}.md").exists()
+    assert f"[{engine}](engine-{engine}.md)" in page("engines")
+
+
+def test_no_page_is_about_an_engine_that_is_not_there() -> None:
+    assert {file.stem.removeprefix("engine-") for file in DOCS.glob("engine-*.md")} == set(ENGINES)
+    missing = page("engines").partition("Not in this version: ")[2].partition(".")[0]
+    assert {name.strip("` ") for name in missing.split(",")} == set(ENGINE_NAMES) - set(ENGINES)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_is_documented(tool: str) -> None:
+    assert f"| `{tool}` | {TOOLS[tool].risk_level} |" in page("tools")
+
+
+@pytest.mark.parametrize("permission", Permissions.__struct_fields__)
+def test_every_permission_is_documented(permission: str) -> None:
+    assert f"| `{permission}` |" in page("tools")
+
+
+@pytest.mark.parametrize("limit", [*MONEY_LIMITS, *COUNT_LIMITS])
+def test_every_limit_of_a_budget_is_documented(limit: str) -> None:
+    assert f"| `{limit}` |" in page("budget")
+
+
+@pytest.mark.parametrize("decision", Decision)
+def test_every_decision_is_documented(decision: Decision) -> None:
+    assert f"| `{decision}` |" in page("decisions")
+
+
+def test_every_option_of_the_server_is_documented() -> None:
+    helped = subprocess.run(
+        [sys.executable, "-m", "qwed.cli", "serve", "--help"], capture_output=True, text=True, timeout=60, check=True
+    )
+    options = set(re.findall(r"--[a-z-]+", helped.stdout)) - {"--help"}
+    assert options <= set(re.findall(r"--[a-z-]+", page("operating")))
+
+
+def test_every_make_verb_is_named_in_contributing() -> None:
+    verbs = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [verb for verb in verbs if f"`make {verb}`" not in contributing] == []
+
+
+def test_every_room_of_the_house_is_on_the_map() -> None:
+    rooms = sorted(room.name for room in (ROOT / "src" / "qwed").iterdir() if (room / "__init__.py").exists())
+    for name in ("README.md", "docs/architecture.md"):
+        text = (ROOT / name).read_text()
+        assert [room for room in rooms if f"{room}/" not in text] == [], name
+
+
+def test_the_map_shows_nothing_that_is_not_there() -> None:
+    tree = re.search(r"^```\n(src/.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert tree is not None
+    path: list[str] = []
+    for line in tree[1].splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        path[depth:] = [line.split()[0]]
+        assert Path(ROOT, *path).exists(), line
+
+
+def test_the_pins_are_versions_and_not_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
+    assert {"starlette", "msgspec", "pytest", "hatchling"} <= {line.partition("==")[0] for line in pins}

@@ -1,0 +1,98 @@
+"""Every code block of the README and of docs/ is run, and prints what the page says it prints."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import (
+    PAGES,
+    PRINTED_URL,
+    ROOT,
+    blocks_of,
+    environment,
+    is_verbs,
+    require_shown,
+    run_bash,
+    run_python,
+    serve_arguments,
+)
+from tests.support.server import SERVE, Server
+
+LANGUAGES = {"python", "bash", "text", "json", ""}
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: Server) -> Path:
+    """An empty directory in which `data` is the data directory of the server under test."""
+    (tmp_path / "data").symlink_to(server.data_dir)
+    return tmp_path
+
+
+@each_page
+def test_the_python_of_a_page_is_one_program_that_prints_what_the_page_shows(
+    page: Path, place: Path, server: Server
+) -> None:
+    blocks = [block for block in blocks_of(page) if block.language == "python"]
+    for block, printed in zip(blocks, run_python(blocks, place, server.base_url), strict=True):
+        require_shown(block, printed, server.base_url)
+
+
+@each_page
+def test_the_commands_of_a_page_run_in_one_shell_and_print_what_the_page_shows(
+    page: Path, place: Path, server: Server
+) -> None:
+    blocks = [block for block in blocks_of(page) if block.language == "bash"]
+    blocks = [block for block in blocks if not is_verbs(block) and serve_arguments(block) is None]
+    for block, printed in zip(blocks, run_bash(blocks, place, server.base_url), strict=True):
+        require_shown(block, printed, server.base_url)
+
+
+@each_page
+def test_the_make_verbs_of_a_page_exist(page: Path) -> None:
+    for block in (block for block in blocks_of(page) if block.language == "bash" and is_verbs(block)):
+        for line in block.text.splitlines():
+            command = ["make", "-n", *line.split("#")[0].split()[1:]]
+            done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+
+
+@each_page
+def test_a_server_starts_with_the_arguments_a_page_shows(page: Path, tmp_path: Path) -> None:
+    for number, block in enumerate(blocks_of(page)):
+        arguments = serve_arguments(block)
+        if arguments is None:
+            continue
+        # Any free port, and a directory of its own: the later argument wins.
+        started = Server(tmp_path / str(number), (*SERVE[:-3], *arguments, "--port", "0"))
+        assert started.owner_key.startswith("qwed_live_")
+        assert started.stop() == 0
+
+
+@each_page
+def test_every_block_of_a_page_is_of_a_kind_that_is_tested(page: Path) -> None:
+    for block in blocks_of(page):
+        assert block.language in LANGUAGES, f"line {block.line}"
+        assert block.language not in ("text", "json"), f"line {block.line}: an output without the block that prints it"
+
+
+@each_page
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_of_docs_is_reached_from_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    reached = {target for target in LINK.findall(index.read_text()) if target.endswith(".md")}
+    assert {page.name for page in index.parent.glob("*.md")} - {"index.md"} <= reached
+
+
+def test_only_the_printed_address_is_replaced_so_pages_print_no_other() -> None:
+    address = re.compile(r"https?://(?:localhost|127\.0\.0\.1)[:\w]*")
+    for page in PAGES:
+        assert set(address.findall(page.read_text())) <= {PRINTED_URL}, page.name

@@ -1,0 +1,84 @@
+"""Secrets in text: what must be found, what must not, and what hostile text costs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from qwed.guards.secrets import MAX_CANDIDATES, find_secrets, mask
+from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def rows(name):
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+# The pieces keep whole tokens out of the repository, where scanners of other people would find them.
+@pytest.mark.parametrize("row", rows("secrets_attacks.jsonl"), ids=lambda row: row["name"])
+def test_a_secret_is_found_and_masked(row):
+    text = "".join(row["text"])
+    assert [finding.kind for finding in find_secrets(text)] == row["kinds"]
+    masked = mask(text)
+    for finding in find_secrets(text):
+        assert f"[secret:{finding.kind}]" in masked
+        assert text[finding.start : finding.end] not in masked
+
+
+@pytest.mark.parametrize("text", [row["text"] for row in rows("secrets_honest.jsonl")])
+def test_honest_text_holds_no_secret_and_is_left_alone(text):
+    assert find_secrets(text) == ()
+    assert mask(text) == text
+
+
+def test_a_masked_text_holds_no_secret_any_more():
+    for row in rows("secrets_attacks.jsonl"):
+        assert find_secrets(mask("".join(row["text"]))) == ()
+
+
+def test_a_secret_is_found_wherever_it_stands_in_a_long_text():
+    token = "ghp_" + "a1B2" * 9
+    text = "word " * 50_000 + token + " word" * 50_000
+    assert find_secrets(text) == (Finding("github_token", 250_000, 250_000 + len(token)),)
+
+
+def test_only_the_password_of_a_connection_string_is_masked():
+    assert mask("postgres://app:p4ssw0rd@db/x") == "postgres://app:[secret:connection_string]@db/x"
+
+
+def test_a_key_that_never_ends_is_masked_to_the_end():
+    assert mask("see -----BEGIN PRIVATE" + " KEY-----\nabc\ndef") == "see [secret:private_key]"
+
+
+def test_text_past_the_bound_is_reported_as_unscanned_and_masked():
+    text = "a" * MAX_SCANNED + " password='hunter2hunter2'"
+    assert find_secrets(text) == (Finding(UNSCANNED, MAX_SCANNED, len(text)),)
+    assert mask(text).endswith("a[secret:unscanned]")
+
+
+def test_more_candidates_than_anyone_writes_are_reported_as_unscanned():
+    findings = find_secrets("password: 'some words' " * (MAX_CANDIDATES + 1))
+    assert [finding.kind for finding in findings] == [UNSCANNED]
+
+
+HOSTILE = (
+    "a",
+    "[",
+    "eyJ",
+    "eyJaaaaaaaaaa.",
+    "password=",
+    "pwd='",
+    "secret: ",
+    "sk-",
+    "://a:b",
+    "-----BEGIN ",
+    "bearer ",
+    "token=\\",
+)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_megabyte_of_near_misses_is_answered_with_spans_of_the_text(unit):
+    text = (unit * MAX_SCANNED)[:MAX_SCANNED]
+    assert all(0 <= start < end <= len(text) for _, start, end in find_secrets(text))
