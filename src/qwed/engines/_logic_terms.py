@@ -16,8 +16,10 @@ from qwed.engines._logic_syntax import Refusal
 from qwed.engines._logic_types import Kind, Sort, Symbol, Term
 
 MAX_EXPONENT = 64
-MAX_WEIGHT = 4_000
+MAX_WEIGHT = 4_300
 """Digits and degree together: beyond it one multiplication could fill the memory."""
+NAME_WEIGHT = 400
+"""Up to the tenth power of a name: on higher degrees z3 does not keep its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Compiler:
     def value(self, term: Term) -> Value:
         """The value of a number or string term."""
         if term.operator == "NAME":
-            return Value(self._constant(term))
+            return Value(self._constant(term), None, NAME_WEIGHT)
         if term.operator in _LITERALS:
             return _LITERALS[term.operator](self, term)
         if term.operator == "IF":

@@ -48,15 +48,15 @@ class Program:
     """Every module the program imports."""
     roots: set[str] = field(default_factory=set)
     """The first word of each."""
-    shared: dict[str, list[Scope]] = field(default_factory=dict)
-    """The scopes that bind a loose name."""
+    shared: Scope = field(default_factory=lambda: Scope("module"))
+    """Holds every binding of the loose names."""
     settled: set[int] = field(default_factory=set)
     """Names that an assignment has bound already, by id."""
 
     def lookup(self, name: str, scope: Scope) -> tuple[list[Scope], bool]:
         """The scopes that may hold `name`, and whether it may also be a builtin."""
         if name in self.loose:
-            return self.shared.get(name, []), True
+            return [self.shared] if name in self.shared.names else [], True
         found: list[Scope] = []
         here: Scope | None = scope
         while here is not None:
@@ -81,7 +81,10 @@ def read(tree: ast.Module) -> Program:
             binder(program, visit.node, visit.scope)
         pending.extend(reversed(list(_children(program, visit))))
     program.roots = {module.partition(".")[0] for module in program.modules}
-    program.shared = {name: [scope for scope in program.scopes if name in scope.names] for name in program.loose}
+    for scope in program.scopes:
+        for name in program.loose & scope.names.keys():
+            program.shared.names.setdefault(name, []).extend(scope.names[name])
+    program.scopes.append(program.shared)
     return program
 
 

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,12 +16,14 @@ from qwed.store.protocol import Remembered, Reservation
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, Risk, Verdict
 
+if TYPE_CHECKING:
+    from qwed.kernel.judgement import Judgement
+
 _LATER: Any = None
 """A field some stage fills; no stage reads one that an earlier stage has not filled."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Credentials:
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller showed: a key of an organisation, a token of an agent, or the process itself is the owner."""
 
     api_key: str | None = None
@@ -75,7 +76,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     policies: tuple[PolicyCheck, ...] = ()
     # decide
     decision: Decision = Decision.DENIED
+    # everything since check_permissions, concluded or remembered
+    judgement: "Judgement | None" = None
 
-    def with_(self, **changes: Any) -> "Case":
-        """This case with more known."""
-        return msgspec.structs.replace(self, **changes)
+
+replace = msgspec.structs.replace
+"""A case with more known."""

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
+from qwed.kernel.judgement import conclude
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.authenticate import authenticate, require_active
@@ -22,22 +23,17 @@ from qwed.kernel.stages.reserve_step import reserve_step
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.stages.settle import settle
 from qwed.store.protocol import StoreError
-from qwed.words import ErrorCode
+from qwed.words import ErrorCode, Risk
 
 Stage = Callable[[Case, Services], Any]
 """`Case | Answer`; `run_engine` may return a coroutine of one, because it alone may wait for a worker."""
 
 ADMISSION: tuple[Stage, ...] = (authenticate, require_active, require_context, recall, reserve_step)
 
-JUDGEMENT: tuple[Stage, ...] = (
-    detect_loops,
-    check_budget,
-    check_permissions,
-    run_engine,
-    assess_risk,
-    check_high_risk,
-    decide,
-)
+JUDGEMENT: tuple[Stage, ...] = (detect_loops, check_budget, check_permissions, run_engine, assess_risk, decide)
+
+MOMENT, MATTER = JUDGEMENT[:2], JUDGEMENT[2:]
+"""What depends on when it is asked, and what depends on nothing but the agent and the action (see `judgement.py`)."""
 
 
 class _Walk:
@@ -69,11 +65,27 @@ async def _decide(walk: _Walk, services: Services) -> Answer:
     if remembered is not None:
         return remembered
     if refusal is None:
-        refusal = await _pass(JUDGEMENT, walk, services)
+        refusal = await _judge(walk, services)
     services.at_stage("settle")
     answer = await settle(walk.case, refusal, services)
     services.at_stage("answer")
     return answer
+
+
+async def _judge(walk: _Walk, services: Services) -> Answer | None:
+    refusal = await _pass(MOMENT, walk, services)
+    if refusal is not None:
+        return refusal
+    tools = services.store.tool_rows(walk.case.agent.organisation_id)
+    known = services.judgements.find(walk.case, tools)
+    if known is None:
+        refusal = await _pass(MATTER, walk, services)
+        known = conclude(walk.case, refusal)
+        services.judgements.keep(walk.case, tools, known)
+    walk.case = replace(walk.case, judgement=known)
+    if known.refusal is not None or known.risk < Risk.HIGH:
+        return known.refusal
+    return await _pass((check_high_risk,), walk, services)
 
 
 async def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
@@ -81,9 +93,9 @@ async def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> A
     for stage in stages:
         services.at_stage(stage.__name__)
         outcome = stage(walk.case, services)
-        if inspect.iscoroutine(outcome):
+        if type(outcome) is not Case and inspect.iscoroutine(outcome):
             outcome = await outcome
-        if isinstance(outcome, Answer):
+        if type(outcome) is Answer:
             return outcome
         walk.case = outcome
     return None

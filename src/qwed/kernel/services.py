@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from qwed.engines.verdicts import Verdicts
+from qwed.kernel.judgement import Judgements
 from qwed.kernel.tools import TOOLS, Tool
 from qwed.ledger.attest import Signer
 from qwed.settings import Settings
@@ -26,6 +27,7 @@ class Services:
     engines: Verdicts
     signer: Signer
     settings: Settings
+    judgements: Judgements = field(default_factory=Judgements)
     clock: Clock = field(default_factory=Clock)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
     at_stage: Callable[[str], None] = _no_hook

@@ -76,8 +76,8 @@ def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> t
         digest=owner.digest,
         created_at=now,
     )
-    store.add_organisation(organisation_id, "default", now).block(_PATIENCE)
-    store.add_key(key).block(_PATIENCE)
+    # Together: an organisation whose owner has no key would be a locked house.
+    store.add_organisation(organisation_id, "default", now, key).block(_PATIENCE)
     return organisation_id, owner.text
 
 

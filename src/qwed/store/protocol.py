@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from qwed.store.agent import Agent, Key
 from qwed.store.conversation import Conversation, Step
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
@@ -29,6 +31,8 @@ class Reservation:
     expires: float
     conversation: Conversation
     held: Charge = NOTHING
+    settled: bool = False
+    """Whether a settlement has been accepted for it: what follows charges nothing more."""
 
 
 class Remembered(NamedTuple):
@@ -70,8 +74,7 @@ class Activity(NamedTuple):
     payload: bytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """Everything one decision changes."""
 
     agent: Agent
@@ -122,7 +125,7 @@ class KeyClaim(NamedTuple):
 class Store(Protocol):
     """The one door to what is kept."""
 
-    def add_organisation(self, organisation_id: str, name: str, now: float) -> Ticket[None]: ...
+    def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]: ...
 
     def first_organisation(self) -> str | None: ...
 

@@ -12,19 +12,16 @@ class Decision(StrEnum):
     DENIED = "DENIED"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
 
-    @property
-    def commits(self) -> bool:
-        """Whether the conversation step is consumed (spec 9.4)."""
-        return self in _COMMITTING
-
-    @property
-    def permits(self) -> bool:
-        """Whether the agent may act on it at once."""
-        return self in _PERMITTING
+    permits: bool
+    """Whether the agent may act on it at once."""
+    commits: bool
+    """Whether the conversation step is consumed (spec 9.4)."""
 
 
-_PERMITTING = frozenset({Decision.APPROVED, Decision.CORRECTED})
-_COMMITTING = _PERMITTING | {Decision.PENDING}
+for _decision in Decision:
+    # Attributes and not properties: each is read several times for every request.
+    _decision.permits = _decision in (Decision.APPROVED, Decision.CORRECTED)
+    _decision.commits = _decision.permits or _decision is Decision.PENDING
 
 
 class Status(StrEnum):

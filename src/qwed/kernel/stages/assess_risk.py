@@ -1,7 +1,7 @@
 """Spec 5.2 and ruling 4.3: effects give the risk; factors may raise it one level."""
 
 from qwed.kernel.answer import Answer, Factor, PolicyCheck
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.content import Content
 from qwed.kernel.services import Services
 from qwed.words import EffectKind, Verdict, risk_of
@@ -27,11 +27,11 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
         raise RuntimeError("no engine has spoken")
     risk = max(case.subject.base, risk_of(verdict.effects))
     if not case.subject.is_tool:
-        return case.with_(risk=risk)
+        return replace(case, risk=risk)
     factors = _factors(verdict, case.content)
     if sum(factor.weight for factor in factors) >= RAISES_AT:
         risk = risk.raised()
-    return case.with_(risk=risk, factors=factors, policies=_policies(verdict, case.content))
+    return replace(case, risk=risk, factors=factors, policies=_policies(verdict, case.content))
 
 
 def _factors(verdict: Verdict, content: Content) -> tuple[Factor, ...]:

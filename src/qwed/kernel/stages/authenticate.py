@@ -1,7 +1,7 @@
 """AGENT-001..003 and ruling 4.18: who asks, for which agent. First: nothing is said to a stranger."""
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.store.agent import AgentStatus, Key
 from qwed.store.credentials import AGENT_TOKEN, API_KEY, matches, prefix_of
@@ -30,7 +30,7 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
         return denied(ErrorCode.AGENT_NOT_REGISTERED)
     if case.stated_agent_id not in (None, case.agent_id):
         return denied(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
-    return case.with_(agent=agent, key=key)
+    return replace(case, agent=agent, key=key)
 
 
 def require_active(case: Case, _services: Services) -> Case | Answer:

@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from qwed.kernel.answer import Answer, problem
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
 from qwed.store.usage import Charge, Exceeded
-from qwed.words import Decision, ErrorCode, Risk, usd_from
+from qwed.words import Decision, ErrorCode, usd_from
 from qwed.words.clock import rfc3339
 
 
@@ -20,15 +20,15 @@ def check_budget(case: Case, services: Services) -> Case | Answer:
     if refusal is not None:
         return refusal
     charge = Charge(cost=cost, tokens=tokens, requests=1, tool_calls=int(_calls_a_tool(case.action.type)))
-    return _hold(case.with_(charge=charge), charge, services)
+    return _hold(replace(case, charge=charge), charge, services)
 
 
 def check_high_risk(case: Case, services: Services) -> Case | Answer:
     """Spec 6.1, `high_risk_calls_remaining`: held once the risk is known."""
-    if case.risk < Risk.HIGH or case.agent.limits.high_risk_calls_per_day is None:
+    if case.agent.limits.high_risk_calls_per_day is None:
         return case
     more = Charge(high_risk_calls=1)
-    return _hold(case.with_(charge=case.charge.plus(more)), more, services)
+    return _hold(replace(case, charge=case.charge.plus(more)), more, services)
 
 
 def _calls_a_tool(action_type: str) -> bool:

@@ -2,7 +2,7 @@
 
 from qwed.guards.tool_approval import ToolApprovalSystem, folded
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.kernel.tools import (
@@ -36,7 +36,7 @@ def check_permissions(case: Case, services: Services) -> Case | Answer:
     if isinstance(row, Answer):
         return row
     subject = subject_of(name, row, action)
-    return _refuse_engine(case, subject, services) or case.with_(subject=subject)
+    return _refuse_engine(case, subject, services) or replace(case, subject=subject)
 
 
 def _unknown_type(name: str) -> Answer:

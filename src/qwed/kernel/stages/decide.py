@@ -1,7 +1,7 @@
 """Ruling 4.1: two tables, the stricter wins; then what a person has asked to see for themselves."""
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX, stricter
 from qwed.words import Decision, ErrorCode, Risk, Trust, Verdict
@@ -21,7 +21,7 @@ def decide(case: Case, _services: Services) -> Case | Answer:
     if by_trust is Decision.DENIED:
         return _refuse_trust(case)
     asked = Decision.PENDING if _person_wanted(case) else Decision.APPROVED
-    return case.with_(decision=stricter(by_status, by_trust, asked))
+    return replace(case, decision=stricter(by_status, by_trust, asked))
 
 
 def _person_wanted(case: Case) -> bool:

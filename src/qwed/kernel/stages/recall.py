@@ -5,7 +5,7 @@ import hashlib
 import msgspec
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.words import ErrorCode, canonical
@@ -26,8 +26,8 @@ def recall(case: Case, services: Services) -> Case | Answer:
     if claim.refusal is not None:
         return denied(ErrorCode.KEY_REUSED, claim.refusal)
     if claim.remembered is not None:
-        return case.with_(remembered=claim.remembered)
-    return case.with_(body_hash=body_hash)
+        return replace(case, remembered=claim.remembered)
+    return replace(case, body_hash=body_hash)
 
 
 def remembered_answer(case: Case, services: Services) -> Answer | None:

@@ -3,7 +3,7 @@
 import hashlib
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.request import Context, quoted, read_action, read_context, read_options
 from qwed.kernel.services import Services
 from qwed.store.conversation import Step
@@ -31,7 +31,7 @@ def require_context(case: Case, services: Services) -> Case | Answer:
         digest.update(f"|{context.state_source}|{context.pre_action_state_hash}".encode())
         state_fingerprint = digest.hexdigest()
     step = Step(context.step_number, action_hash, state_fingerprint)
-    return case.with_(action=action, action_hash=action_hash, context=context, options=options, step=step)
+    return replace(case, action=action, action_hash=action_hash, context=context, options=options, step=step)
 
 
 def _context_of(case: Case, services: Services) -> Context | Answer:

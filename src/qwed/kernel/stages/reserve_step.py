@@ -1,7 +1,7 @@
 """Spec 9.4: claim the step. Last of admission: only past here is anything held."""
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.store.conversation import Conversation
 from qwed.words import ErrorCode
@@ -12,7 +12,7 @@ def reserve_step(case: Case, services: Services) -> Case | Answer:
     outcome = services.store.reserve_step(case.agent, case.context.conversation_id, case.step)
     if isinstance(outcome, ErrorCode):
         return refuse_step(case, outcome, services.settings.max_steps)
-    return case.with_(reservation=outcome)
+    return replace(case, reservation=outcome)
 
 
 def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:

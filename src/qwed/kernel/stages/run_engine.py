@@ -9,7 +9,7 @@ from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
 from qwed.engines.verdicts import Question
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, replace
 from qwed.kernel.content import NOTHING_SAID, read_content
 from qwed.kernel.judges import JUDGES, refuse_secrets
 from qwed.kernel.request import Action
@@ -24,7 +24,7 @@ _GOOD = frozenset({Status.VERIFIED, Status.SIMPLIFIED})
 def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any, None, Case | Answer]:
     """The case with its verdict; a coroutine where an engine worker has to be waited for."""
     content = read_content(case.action) if case.subject.is_tool else NOTHING_SAID
-    case = case.with_(content=content)
+    case = replace(case, content=content)
     judge = JUDGES.get(case.subject.judge)
     if judge is None:
         return _ask_engine(case, services)
@@ -34,7 +34,7 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
     if case.content.secrets:
         verdict = refuse_secrets(verdict, case.content)
-    return case.with_(verdict=verdict)
+    return replace(case, verdict=verdict)
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
@@ -73,7 +73,7 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
         checks_failed=verdict.checks_failed,
         result=verdict.result,
     )
-    return _with_verdict(case.with_(corrected=corrected), joined)
+    return _with_verdict(replace(case, corrected=corrected), joined)
 
 
 def _members(action: Action) -> dict[str, Any]:

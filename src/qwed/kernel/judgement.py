@@ -1,0 +1,179 @@
+"""What was found out about an action, apart from when and where it was asked.
+
+Everything from `check_permissions` to `decide` is a pure function of the agent as it stands, the tool registry, the
+action and the risk threshold. So it is worked out once and remembered until one of them changes; what depends on the
+moment (step, loop, budget, record) is asked every time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
+from qwed.kernel.case import Case
+from qwed.kernel.tools import text_of
+from qwed.settings import VERSION as SETTINGS_VERSION
+from qwed.store.agent import Agent
+from qwed.words import Decision, ErrorCode, Risk, Status, sha256_of
+
+REMEMBERED = 20_000
+
+_BUDGET_PASSED = ("agent_active", "within_budget")
+_TRUST_PASSED = (*_BUDGET_PASSED, "trust_level_sufficient")
+_LASTING = frozenset({ErrorCode.TOOL_NOT_ALLOWED.code, ErrorCode.UNKNOWN_ACTION_TYPE.code})
+_UNSETTLED = frozenset({Status.INCONCLUSIVE, Status.ERROR, Status.UNKNOWN})
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict, the risk and the decision, in the shapes they are answered and kept in."""
+
+    decision: Decision
+    refusal: Answer | None
+    risk: Risk
+    verification: Verification | None
+    verified_query: str | None
+    corrected: dict[str, Any] | None
+    executable_hash: str
+    policy_hash: str | None
+    tool_name: str | None
+    risk_assessment: RiskAssessment | None
+    policy_checks: tuple[PolicyCheck, ...] | None
+    payload: bytes
+    """What is kept beside the leaf, already encoded."""
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Content, which a leaf never holds."""
+
+    action: Any = None
+    corrected: Mapping[str, Any] | None = None
+    error: Problem | None = None
+    verification: Verification | None = None
+    user_intent: str | None = None
+
+
+def conclude(case: Case, refusal: Answer | None) -> Judgement:
+    """What the walk of `case` through the judging stages came to."""
+    decision = case.decision if refusal is None else refusal.decision
+    error = None if refusal is None else refusal.error
+    verification = _verification_of(case, error)
+    subject = case.subject
+    called = subject is not None and subject.is_tool
+    return Judgement(
+        decision=decision,
+        refusal=refusal,
+        risk=case.risk,
+        verification=verification,
+        verified_query=_verified_query(case) if decision.permits else None,
+        corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
+        executable_hash=case.action_hash if case.corrected is None else sha256_of(case.corrected),
+        policy_hash=_policy_hash(case) if subject is not None else None,
+        tool_name=subject.name if called else None,
+        risk_assessment=_assessment_of(case, decision) if called else None,
+        policy_checks=case.policies if called else None,
+        payload=payload_of(case, error, verification),
+    )
+
+
+def payload_of(case: Case, error: Problem | None, verification: Verification | None) -> bytes:
+    """What is kept of a case beside its leaf."""
+    return _ENCODE(
+        Payload(
+            action=msgspec.Raw(case.action.canonical) if case.action is not None else None,
+            corrected=case.corrected,
+            error=error,
+            verification=verification,
+            user_intent=case.context.user_intent if case.context is not None else None,
+        )
+    )
+
+
+def _policy_hash(case: Case) -> str:
+    row = msgspec.to_builtins(case.subject.row)
+    return case.agent.policy_hash(case.subject.name, row, SETTINGS_VERSION)
+
+
+def _verification_of(case: Case, error: Problem | None) -> Verification | None:
+    if case.verdict is None:
+        return _refused_by_permission(case, error)
+    found = verification_of(case.verdict, case.risk)
+    refused_by_trust = error is not None and error.check == "trust_level_sufficient"
+    passed = _TRUST_PASSED if error is None else _BUDGET_PASSED
+    failed = (*found.checks_failed, "trust_level_sufficient") if refused_by_trust else found.checks_failed
+    return msgspec.structs.replace(found, checks_passed=found.checks_passed + passed, checks_failed=failed)
+
+
+def _refused_by_permission(case: Case, error: Problem | None) -> Verification | None:
+    if error is None or error.code != ErrorCode.TOOL_NOT_ALLOWED.code:
+        return None
+    return Verification(
+        status=Status.BLOCKED,
+        engine=case.subject.judge if case.subject is not None else "tool",
+        risk_level=case.risk.word,
+        checks_passed=_BUDGET_PASSED,
+        checks_failed=(error.check or "tool_allowed",),
+        effects=(),
+        message=error.message,
+    )
+
+
+def _verified_query(case: Case) -> str | None:
+    if case.corrected is None:
+        return text_of(case.action, "query") or None
+    query = case.corrected.get("query")
+    return query if isinstance(query, str) else None
+
+
+def _assessment_of(case: Case, decision: Decision) -> RiskAssessment:
+    return RiskAssessment(
+        base_risk=case.subject.base.word,
+        factors=case.factors,
+        final_risk=case.risk.word,
+        requires_approval=decision is Decision.PENDING,
+    )
+
+
+class _Kept(NamedTuple):
+    """A judgement, and what it was made under: the very objects, because a change makes new ones."""
+
+    agent: Agent
+    tools: Mapping[str, bytes]
+    judgement: Judgement
+
+
+class Judgements:
+    """The judgements of late. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str, Risk], _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def find(self, case: Case, tools: Mapping[str, bytes]) -> Judgement | None:
+        """What this agent, as it stands, was told of this very action before."""
+        kept = self._kept.get((case.agent_id, case.action_hash, case.options.risk_threshold))
+        if kept is None or kept.agent is not case.agent or kept.tools is not tools:
+            return None
+        return kept.judgement
+
+    def keep(self, case: Case, tools: Mapping[str, bytes], judgement: Judgement) -> None:
+        """Remember a judgement, unless it might turn out differently next time."""
+        if not _lasts(case, judgement):
+            return
+        with self._lock:
+            place = (case.agent_id, case.action_hash, case.options.risk_threshold)
+            self._kept[place] = _Kept(case.agent, tools, judgement)
+            if len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+
+
+def _lasts(case: Case, judgement: Judgement) -> bool:
+    if case.context.user_intent is not None:
+        return False  # the payload holds what was said about this one request
+    if case.verdict is not None:
+        return case.verdict.status not in _UNSETTLED
+    refusal = judgement.refusal
+    return refusal is not None and refusal.error is not None and refusal.error.code in _LASTING
