@@ -43,16 +43,27 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for role in ("approver", "member"):
             keys[role] = _key(gate, gate.organisation_id, role)
         keys["revoked"] = _key(gate, gate.organisation_id, "owner", revoked_at=1.0)
-        elsewhere = new_id("org")
-        gate.services.store.add_organisation(elsewhere, "elsewhere", 2.0e9).block(30)
-        keys["foreign"] = _key(gate, elsewhere, "owner")
+        keys["foreign"] = _organisation(gate)
         suspended = _suspended(gate)
     server = Server(place)
     yield House(server.base_url, keys, suspended)
     assert server.stop() == 0
 
 
+def _organisation(gate: Gate) -> str:
+    organisation_id = new_id("org")
+    owner, text = _minted(organisation_id, "owner")
+    gate.services.store.add_organisation(organisation_id, "elsewhere", 2.0e9, owner).block(30)
+    return text
+
+
 def _key(gate: Gate, organisation_id: str, role: str, revoked_at: float | None = None) -> str:
+    key, text = _minted(organisation_id, role, revoked_at)
+    gate.services.store.add_key(key).block(30)
+    return text
+
+
+def _minted(organisation_id: str, role: str, revoked_at: float | None = None) -> tuple[Key, str]:
     minted = mint(API_KEY)
     key = Key(
         key_id=new_id("key"),
@@ -64,8 +75,7 @@ def _key(gate: Gate, organisation_id: str, role: str, revoked_at: float | None =
         created_at=1.0,
         revoked_at=revoked_at,
     )
-    gate.services.store.add_key(key).block(30)
-    return minted.text
+    return key, minted.text
 
 
 def _suspended(gate: Gate) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What hides between the tokens: comments that cut a predicate, that a database runs, or that two dialects read apart."""
+"""What hides between the tokens: comments that cut a predicate, that a database runs, that dialects read apart."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which functions a query may call: typed ones are known, a table holds the rest; what waits, opens or administers is not pure."""
+"""Which functions a query may call: the parser's own are known, tables hold the rest, and what is in none is unknown."""
 
 from enum import Enum
 
@@ -17,9 +17,9 @@ class Call(Enum):
 DANGEROUS_NAMES = frozenset(
     """
     sleep benchmark waitfor delay get_lock release_lock master_pos_wait sleepeachrow
-    load_file load_extension readfile writefile edit fts3_tokenizer file url s3 hdfs remote remotesecure mysql postgresql
-    mongodb jdbc odbc executable input cluster clusterallreplicas azureblobstorage iceberg deltalake hudi glob sniff_csv
-    parquet_scan parquet_metadata parquet_schema sqlite_scan postgres_scan mysql_scan st_read
+    load_file load_extension readfile writefile edit fts3_tokenizer file url s3 hdfs remote remotesecure mysql
+    postgresql mongodb jdbc odbc executable input cluster clusterallreplicas azureblobstorage iceberg deltalake hudi glob
+    sniff_csv parquet_scan parquet_metadata parquet_schema sqlite_scan postgres_scan mysql_scan st_read
     openrowset openquery opendatasource openxml fn_trace_gettable fn_xe_file_target_read_file bulk
     query_to_xml query_to_xmlschema database_to_xml schema_to_xml table_to_xml cursor_to_xml
     query_to_xml_and_xmlschema set_config pg_stat_file pg_current_logfile
@@ -127,8 +127,8 @@ PURE_NAMES = frozenset(
     substring substring_index subtime sum sysdate sysdatetime system_user systimestamp tan time time_format time_to_sec
     timediff timeofday timestamp timestampadd timestampdiff to_ascii to_base64 to_char to_date to_days to_hex to_json
     to_jsonb to_number to_seconds to_timestamp to_tsquery to_tsvector total total_changes translate trim trunc truncate
-    try_cast try_convert ts_headline ts_rank ts_rank_cd tsvector_to_array typeof ucase unhex unicode unistr unix_timestamp
-    unixepoch unlikely unnest upper user user_name utc_date utc_time utc_timestamp uuid uuid_generate_v4 value version
+    try_cast try_convert ts_headline ts_rank ts_rank_cd tsvector_to_array typeof ucase unhex unicode unistr
+    unix_timestamp unixepoch unlikely unnest upper user user_name utc_date utc_time utc_timestamp uuid uuid_generate_v4 value version
     websearch_to_tsquery week weekday weekofyear width_bucket word_similarity year yearweek zeroblob
     has_table_privilege pg_typeof pg_size_pretty pg_table_size pg_total_relation_size pg_relation_size
     pg_database_size pg_get_viewdef pg_get_constraintdef pg_get_indexdef obj_description col_description

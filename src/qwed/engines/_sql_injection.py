@@ -53,9 +53,8 @@ def token_violations(tokens: Sequence[Token]) -> Iterator[str]:
 def tree_violations(statement: exp.Expr, names: Names, sensitive: frozenset[str]) -> Iterator[str]:
     """Tautologies and foreign UNIONs anywhere in the statement."""
     values = values_under(statement)
-    if any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having)):
-        yield TAUTOLOGY
-    elif any(_always_true_or(node, values) for node in statement.find_all(exp.Or)):
+    alone = any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having))
+    if alone or any(_always_true_or(node, values) for node in statement.find_all(exp.Or)):
         yield TAUTOLOGY
     for union in statement.find_all(exp.SetOperation):
         if not isinstance(union.parent, exp.SetOperation) and _foreign_union(union, names, sensitive, values):

@@ -7,7 +7,7 @@ import msgspec
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Ruling 4.11: why not, which check said so, whether trying again can help, and what would pass."""
 
     code: str
@@ -19,7 +19,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after: int | None = None
 
 
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
+class Verification(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """What the engine found, in the words of the agent wire."""
 
     status: str
@@ -31,14 +31,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class Factor(msgspec.Struct, frozen=True):
+class Factor(msgspec.Struct, gc=False, frozen=True):
     """One reason a tool call is riskier than its name."""
 
     factor: str
     weight: float
 
 
-class RiskAssessment(msgspec.Struct, frozen=True, kw_only=True):
+class RiskAssessment(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """Spec 5.2."""
 
     base_risk: str
@@ -47,21 +47,21 @@ class RiskAssessment(msgspec.Struct, frozen=True, kw_only=True):
     requires_approval: bool
 
 
-class PolicyCheck(msgspec.Struct, frozen=True):
+class PolicyCheck(msgspec.Struct, gc=False, frozen=True):
     """Spec 5.2, `policy_checks`."""
 
     policy: str
     passed: bool
 
 
-class Remaining(msgspec.Struct, frozen=True, kw_only=True):
+class Remaining(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """Spec 4.2, `budget_remaining`; null is no limit."""
 
     daily_cost_usd: int | float | None
     hourly_requests: int | None
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """Every decision, and every refusal before one."""
 
     decision: Decision

@@ -23,7 +23,7 @@ _LATER: Any = None
 """A field some stage fills; no stage reads one that an earlier stage has not filled."""
 
 
-class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the caller showed: a key of an organisation, a token of an agent, or the process itself is the owner."""
 
     api_key: str | None = None
@@ -32,7 +32,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """Set by the in-process Gate alone, which has no strangers."""
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A Struct and not a dataclass: it is copied at every stage, and this copies twenty times faster."""
 
     # as it came in

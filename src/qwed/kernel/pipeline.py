@@ -3,8 +3,7 @@
 A refusal is a value and stops the walk. An exception is a surprise: it is caught once, here, and answered DENIED.
 """
 
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from qwed.kernel.answer import Answer, denied
@@ -32,6 +31,8 @@ ADMISSION: tuple[Stage, ...] = (authenticate, require_active, require_context, r
 
 JUDGEMENT: tuple[Stage, ...] = (detect_loops, check_budget, check_permissions, run_engine, assess_risk, decide)
 
+_HIGH = Risk.HIGH
+
 MOMENT, MATTER = JUDGEMENT[:2], JUDGEMENT[2:]
 """What depends on when it is asked, and what depends on nothing but the agent and the action (see `judgement.py`)."""
 
@@ -48,16 +49,21 @@ class _Walk:
 async def verify_action(case: Case, services: Services) -> Answer:
     """The answer to one request; whatever happens on the way, never an approval by accident."""
     walk = _Walk(case)
-    try:
-        answer = await _fail_closed(_decide(walk, services), walk, services)
-        if answer is None:
-            answer = await _fail_closed(_record_surprise(walk, services), walk, services)
-        return answer or denied(ErrorCode.INTERNAL)
-    finally:
-        _free(walk.case, services)
+    answer = await _fail_closed(_decide(walk, services), walk, services)
+    if answer is None:
+        answer = await _fail_closed(_record_surprise(walk, services), walk, services)
+    return answer or denied(ErrorCode.INTERNAL)
 
 
 async def _decide(walk: _Walk, services: Services) -> Answer:
+    try:
+        return await _go(walk, services)
+    finally:
+        # Inside what fails closed: a surprise while freeing is a refusal too.
+        _free(walk.case, services)
+
+
+async def _go(walk: _Walk, services: Services) -> Answer:
     refusal = await _pass(ADMISSION, walk, services)
     if walk.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
@@ -66,9 +72,12 @@ async def _decide(walk: _Walk, services: Services) -> Answer:
         return remembered
     if refusal is None:
         refusal = await _judge(walk, services)
-    services.at_stage("settle")
+    hook = services.at_stage
+    if hook is not None:
+        hook("settle")
     answer = await settle(walk.case, refusal, services)
-    services.at_stage("answer")
+    if hook is not None:
+        hook("answer")
     return answer
 
 
@@ -83,20 +92,23 @@ async def _judge(walk: _Walk, services: Services) -> Answer | None:
         known = conclude(walk.case, refusal)
         services.judgements.keep(walk.case, tools, known)
     walk.case = replace(walk.case, judgement=known)
-    if known.refusal is not None or known.risk < Risk.HIGH:
+    if known.refusal is not None or known.risk < _HIGH:
         return known.refusal
     return await _pass((check_high_risk,), walk, services)
 
 
 async def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
     """Walk the case through `stages`; the refusal that stopped it, if one did."""
+    hook = services.at_stage
     for stage in stages:
-        services.at_stage(stage.__name__)
+        if hook is not None:
+            hook(stage.__name__)
         outcome = stage(walk.case, services)
-        if type(outcome) is not Case and inspect.iscoroutine(outcome):
-            outcome = await outcome
-        if type(outcome) is Answer:
-            return outcome
+        if type(outcome) is not Case:
+            if isinstance(outcome, Coroutine):
+                outcome = await outcome
+            if isinstance(outcome, Answer):
+                return outcome
         walk.case = outcome
     return None
 
@@ -120,7 +132,9 @@ async def _fail_closed(work: Awaitable[Answer], walk: _Walk, services: Services)
 
 def _free(case: Case, services: Services) -> None:
     """Give back what is still held; after a settlement there is nothing left."""
-    if case.reservation is not None:
-        services.store.release(case.reservation)
-    if case.body_hash and case.idempotency_key is not None:
-        services.store.release_key(case.agent_id, case.idempotency_key)
+    try:
+        if case.reservation is not None and not case.reservation.settled:
+            services.store.release(case.reservation)
+    finally:
+        if case.body_hash and case.idempotency_key is not None:
+            services.store.release_key(case.agent_id, case.idempotency_key)

@@ -1,5 +1,7 @@
 """Spec 4.1: what an agent asks, read field by field; whatever does not fit is refused by name."""
 
+import hashlib
+import marshal
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +25,7 @@ class Cost(msgspec.Struct, frozen=True):
 _FREE = Cost()
 
 
-class Action(msgspec.Struct, frozen=True, kw_only=True):
+class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The operation an agent wants to perform."""
 
     type: str
@@ -34,10 +36,12 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     tool: str | None = None
     cost: Cost = _FREE
     canonical: bytes = b""
-    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent; its SHA-256 is the hash."""
+    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent."""
+    hash: str = ""
+    """The SHA-256 of that: the fingerprint of loops, what approvals are bound to and attestations are about."""
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class Context(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Spec 9.1."""
 
     conversation_id: str
@@ -62,8 +66,30 @@ _CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
 _OPTION_FIELDS = frozenset(Options.__struct_fields__)
 
 
+_known: dict[bytes, Action] = {}
+_MOST_KNOWN = 4096
+_LONGEST_KNOWN = 2048
+
+
 def read_action(raw: Any) -> Action | Answer:
-    """The action, or the refusal that names what is wrong with it."""
+    """The action, or the refusal that names what is wrong with it. What was read of late is not read again."""
+    try:
+        # Unlike JSON, this tells NaN from null and 1 from "1" in a key; it is only ever written, never loaded.
+        spelling = marshal.dumps(raw, 0)
+    except ValueError:
+        return _read_action(raw)
+    known = _known.get(spelling)
+    if known is not None:
+        return known
+    action = _read_action(raw)
+    if len(spelling) <= _LONGEST_KNOWN and not isinstance(action, Answer):
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[spelling] = action
+    return action
+
+
+def _read_action(raw: Any) -> Action | Answer:
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MISSING_FIELD, "`action` must be an object with a `type`")
     unknown = _unknown(raw, _ACTION_FIELDS, "action")
@@ -99,7 +125,8 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | A
         text = canonical(members)
     except NotCanonical as error:
         return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
-    return Action(**members, cost=cost, canonical=text)  # type: ignore[arg-type]  # checked one by one above
+    action_hash = hashlib.sha256(text).hexdigest()
+    return Action(**members, cost=cost, canonical=text, hash=action_hash)  # type: ignore[arg-type]  # checked above
 
 
 def _read_cost(raw: Any) -> Cost | Answer:

@@ -15,10 +15,6 @@ from qwed.store.protocol import Store
 from qwed.words.clock import Clock
 
 
-def _no_hook(_stage: str) -> None:
-    """In production nothing looks over the kernel's shoulder."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Services:
     """Store, engines, clock, signer and settings."""
@@ -30,8 +26,8 @@ class Services:
     judgements: Judgements = field(default_factory=Judgements)
     clock: Clock = field(default_factory=Clock)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
-    at_stage: Callable[[str], None] = _no_hook
-    """Called with each stage's name before it runs; the fault tests end the process here."""
+    at_stage: Callable[[str], None] | None = None
+    """Called with each stage's name before it runs. None in production; the fault tests end the process here."""
 
     def tool(self, organisation_id: str, name: str) -> Tool | None:
         """The registry's row: the organisation's own over the built-in one."""

@@ -10,7 +10,7 @@ import msgspec
 VERSION = 1
 
 
-class Leaf(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
     """What is said for ever about one answer."""
 
     action_hash: str | None = None

@@ -27,6 +27,8 @@ class Conversation:
     fingerprint: str = ""
     repeats: int = 0
     window: tuple[str, ...] = ()
+    reserved: int = 0
+    """How many requests hold a step of it; while any does, it stays in memory."""
     written: int = 0
     """Which write carries this state; only what is durable may be forgotten."""
 

@@ -70,6 +70,7 @@ class LiveState:
             if holder.expires > self._monotonic():
                 return ErrorCode.REPLAY
             self.release(holder)
+        conversation.reserved += 1
         reservation = Reservation(agent, conversation_id, step, self._monotonic() + self._lease_seconds, conversation)
         self._reservations[place] = reservation
         return reservation
@@ -89,6 +90,7 @@ class LiveState:
         place = (reservation.agent.agent_id, reservation.conversation_id, reservation.step.number)
         if self._reservations.get(place) is reservation:
             del self._reservations[place]
+            reservation.conversation.reserved -= 1
         if reservation.held is not NOTHING:
             self.usage(reservation.agent.agent_id).hold(reservation.held, -1)
             reservation.held = NOTHING
@@ -97,7 +99,7 @@ class LiveState:
         """Asked again at the moment of truth: other steps may have committed since the step was reserved."""
         if not self.holds(reservation):
             return ErrorCode.LEASE_EXPIRED
-        conversation = self.conversation(reservation.agent.agent_id, reservation.conversation_id)
+        conversation = reservation.conversation
         return conversation.refuses_step(reservation.step.number, self._max_steps) or conversation.refuses_loop(
             reservation.step
         )
@@ -117,7 +119,7 @@ class LiveState:
         """Keep memory bounded: drop the conversations longest unused whose state is on disk."""
         while len(self._conversations) > REMEMBERED_CONVERSATIONS:
             place, oldest = next(iter(self._conversations.items()))
-            if oldest.written > durable:
+            if oldest.written > durable or oldest.reserved:
                 return
             del self._conversations[place]
             self.forgot = True
@@ -126,6 +128,10 @@ class LiveState:
         """A commit failed: what memory says may not be on disk, so read it again. What is held stays held."""
         self._conversations.clear()
         self.forgot = True
+        for reservation in self._reservations.values():
+            held = self.conversation(reservation.agent.agent_id, reservation.conversation_id)
+            held.reserved += 1
+            reservation.conversation = held
         before, self._usages = self._usages, {}
         for agent_id, usage in before.items():
             if usage.held_requests:

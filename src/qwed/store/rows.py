@@ -11,6 +11,8 @@ from qwed.words import Trust
 
 Row = tuple[Any, ...]
 
+INSERT_KEY = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_AGENT = "INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)"
 INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_EXPIRED_MEMORIES = (

@@ -99,15 +99,18 @@ class SqliteStore:
 
     # Who there is
 
-    def add_organisation(self, organisation_id: str, name: str, now: float) -> Ticket[None]:
-        return self._write("INSERT INTO organisations VALUES (?, ?, ?)", (organisation_id, name, now))
+    def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]:
+        return self._write(
+            ("INSERT INTO organisations VALUES (?, ?, ?)", (organisation_id, name, now)),
+            (rows.INSERT_KEY, rows.of_key(owner)),
+        )
 
     def first_organisation(self) -> str | None:
         row = self._one("SELECT organisation_id FROM organisations ORDER BY created_at, rowid LIMIT 1", ())
         return None if row is None else str(row[0])
 
     def add_key(self, key: Key) -> Ticket[None]:
-        return self._write("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows.of_key(key))
+        return self._write((rows.INSERT_KEY, rows.of_key(key)))
 
     def find_key(self, prefix: str) -> Key | None:
         known = self._keys.get(prefix)
@@ -119,9 +122,7 @@ class SqliteStore:
         return None if known.revoked_at is not None else known
 
     def add_agent(self, agent: Agent) -> Ticket[None]:
-        return self._write(
-            "INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows.of_agent(agent)
-        )
+        return self._write((rows.INSERT_AGENT, rows.of_agent(agent)))
 
     def find_agent(self, agent_id: str) -> Agent | None:
         known = self._agents.get(agent_id)
@@ -149,7 +150,7 @@ class SqliteStore:
     def put_tool(self, organisation_id: str, name: str, row: bytes) -> Ticket[None]:
         with self._lock:
             self._tools[organisation_id] = {**self.tool_rows(organisation_id), name: row}
-            return self._write("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", (organisation_id, name, row))
+            return self._write(("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", (organisation_id, name, row)))
 
     # Deciding
 
@@ -209,12 +210,11 @@ class SqliteStore:
             return self._writer.submit(write)
 
     def _advance(self, reservation: Reservation, decision: Decision) -> tuple[Any, ...]:
-        agent_id, conversation_id = reservation.agent.agent_id, reservation.conversation_id
-        conversation = self._live.conversation(agent_id, conversation_id)
+        conversation = reservation.conversation
         conversation.commit(reservation.step, decision)
         conversation.written = self._submitted
         self._live.forget_old(self._writer.written)
-        return rows.of_conversation(agent_id, conversation_id, conversation)
+        return rows.of_conversation(reservation.agent.agent_id, reservation.conversation_id, conversation)
 
     def _record(self, settlement: Settlement, usage: Usage, write: Write) -> None:
         agent, activity = settlement.agent, settlement.activity
@@ -283,10 +283,10 @@ class SqliteStore:
 
     # The database
 
-    def _write(self, statement: str, row: tuple[Any, ...]) -> Ticket[None]:
+    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> Ticket[None]:
         with self._lock:
             self._submitted += 1
-            return self._writer.submit(Write(statements=((statement, row),)))
+            return self._writer.submit(Write(statements=statements))
 
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:

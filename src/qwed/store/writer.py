@@ -7,9 +7,10 @@ once per batch, in their last state: the batch is one transaction, so no state i
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
+
+import msgspec
 
 from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
@@ -32,11 +33,10 @@ ADD_TALLY = (
 )
 
 
-@dataclass(slots=True)
-class Write:
+class Write(msgspec.Struct, gc=False):
     """The rows of one change, and the ticket that completes when they are durable."""
 
-    ticket: Ticket[Any] = field(default_factory=Ticket)
+    ticket: Ticket[Any] = msgspec.field(default_factory=Ticket)
     result: Any = None
     statements: tuple[tuple[str, Row], ...] = ()
     activity: Row | None = None

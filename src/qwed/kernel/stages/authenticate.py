@@ -8,6 +8,8 @@ from qwed.store.credentials import AGENT_TOKEN, API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 from qwed.words import ErrorCode
 
+_ACTIVE = AgentStatus.ACTIVE
+
 
 def authenticate(case: Case, services: Services) -> Case | Answer:
     """The case with its agent, or the refusal a stranger gets."""
@@ -35,7 +37,7 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
 
 def require_active(case: Case, _services: Services) -> Case | Answer:
     """The case, or AGENT-003: a stage of its own, because the agent is known by now and the refusal is recorded."""
-    if case.agent.status is AgentStatus.ACTIVE:
+    if case.agent.status is _ACTIVE:
         return case
     return denied(
         ErrorCode.AGENT_SUSPENDED,

@@ -24,14 +24,16 @@ def require_context(case: Case, services: Services) -> Case | Answer:
     action = read_action(case.action_raw)
     if isinstance(action, Answer):
         return action
-    digest = hashlib.sha256(action.canonical)
-    action_hash = digest.hexdigest()
-    state_fingerprint = None
-    if context.pre_action_state_hash is not None:
-        digest.update(f"|{context.state_source}|{context.pre_action_state_hash}".encode())
-        state_fingerprint = digest.hexdigest()
-    step = Step(context.step_number, action_hash, state_fingerprint)
-    return replace(case, action=action, action_hash=action_hash, context=context, options=options, step=step)
+    state = context.pre_action_state_hash
+    bound = None if state is None else _bound_to_state(action.hash, context)
+    step = Step(context.step_number, action.hash, bound)
+    return replace(case, action=action, action_hash=action.hash, context=context, options=options, step=step)
+
+
+def _bound_to_state(action_hash: str, context: Context) -> str:
+    """Guide, LOOP-004: the action together with the world it was proposed in."""
+    text = f"{action_hash}|{context.state_source}|{context.pre_action_state_hash}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _context_of(case: Case, services: Services) -> Context | Answer:

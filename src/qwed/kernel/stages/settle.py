@@ -145,7 +145,8 @@ def _payload_of(case: Case, outcome: Outcome) -> bytes:
 
 
 def _charge_of(case: Case, outcome: Outcome) -> Charge:
-    if case.reservation is None or outcome.decision is _BUDGET_EXCEEDED:
+    held = case.reservation
+    if held is None or held.settled or outcome.decision is _BUDGET_EXCEEDED:
         return NOTHING
     return ONE_REQUEST if case.charge is NOTHING else case.charge
 
