@@ -99,11 +99,7 @@ def _agrees(expected: Any, actual: Any) -> bool:
             name in actual and _agrees(value, actual[name]) for name, value in expected.items()
         )
     if isinstance(expected, list):
-        return (
-            isinstance(actual, list)
-            and len(expected) == len(actual)
-            and all(map(_agrees, expected, actual))
-        )
+        return isinstance(actual, list) and len(expected) == len(actual) and all(map(_agrees, expected, actual))
     if isinstance(expected, str) and isinstance(actual, str):
         return _matches(expected, actual)
     return type(expected) is type(actual) and bool(expected == actual)

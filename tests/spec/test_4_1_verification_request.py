@@ -51,7 +51,7 @@ WHOLE: Json = {"action": SUM, "context": {"conversation_id": "c", "step_number":
 BAD_BODIES: list[tuple[Any, str, str]] = [
     ([], "QWED-REQ-001", "object"),
     ("text", "QWED-REQ-001", "object"),
-    (None, "QWED-REQ-001", "object"),
+    (7, "QWED-REQ-001", "object"),
     ({"context": WHOLE["context"]}, "QWED-REQ-004", "`action`"),
     ({**WHOLE, "action": None}, "QWED-REQ-004", "`action`"),
     ({**WHOLE, "action": "calculate"}, "QWED-REQ-004", "`action`"),

@@ -56,6 +56,10 @@ class Server:
             self.process.kill()
         return self._reap()
 
+    def wait(self) -> int:
+        """Wait until it has ended by itself."""
+        return self._reap()
+
     def _reap(self) -> int:
         code = self.process.wait(timeout=60)
         if self.process.stdout is not None:

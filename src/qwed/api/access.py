@@ -4,7 +4,7 @@ from qwed.api.http import Call
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Agent, Key
-from qwed.store.credentials import AGENT_TOKEN, matches, prefix_of
+from qwed.store.credentials import matches
 from qwed.words import ErrorCode
 
 ANYONE = frozenset({"owner", "approver", "member"})
@@ -29,11 +29,8 @@ def require_agent(call: Call) -> Agent | Problem:
     """The agent in the path, for its own token or a key of its organisation."""
     agent = call.services.store.find_agent(call.path["agent_id"])
     if call.api_key is None and call.agent_token is not None:
-        shown = call.agent_token
-        digest = agent.token_digest if agent is not None and prefix_of(shown, AGENT_TOKEN) else None
-        if agent is None or not matches(shown, digest):
-            return problem(ErrorCode.INVALID_AGENT_TOKEN)
-        return agent
+        proven = matches(call.agent_token, None if agent is None else agent.token_digest)
+        return agent if agent is not None and proven else problem(ErrorCode.INVALID_AGENT_TOKEN)
     key = require_key(call)
     if isinstance(key, Problem):
         return key

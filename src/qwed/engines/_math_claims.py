@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 import sympy as sp
 
-from qwed.engines._math_answers import computed, failed, held, judged
-from qwed.engines._math_identity import Finding, compare, decide, where_defined
-from qwed.engines._math_symbolic import Expr, Reading, finite, is_tame, shown, terms, variables_of
+from qwed.engines._math_answers import Shown, computed, failed, held, judged, show
+from qwed.engines._math_constants import minus
+from qwed.engines._math_identity import Finding, Sides, compare, decide, read, where_defined
+from qwed.engines._math_size import Expr, is_tame, terms
+from qwed.engines._math_symbolic import Reading, finite, shown, variables_of
 from qwed.engines._math_syntax import Claim, Node, Refused, clip
 from qwed.words import Verdict
 
@@ -32,23 +35,25 @@ def simplified(node: Node, names: tuple[str, ...]) -> tuple[Expr, str]:
     return value, where_defined(reading)
 
 
-def settle(claim: Claim, right: Node, tolerance: object = None) -> Verdict:
-    """The verdict on the claim; `right` is its right side."""
+def settle(claim: Claim, tolerance: object = None) -> Verdict:
+    """The verdict on the claim."""
     if variables_of(claim):
         return _found(claim, decide(claim))
-    reading = Reading({})
-    sides = _settled(reading.of(claim.left)), _settled(reading.of(right))
-    allowed = None if tolerance is None else _allowed(tolerance)
-    if allowed is not None and claim.sign == "=":
-        return _within(claim, *sides, allowed)
-    return _compared(claim, *sides)
+    sides = read(claim, {})
+    if tolerance is not None and claim.sign == "=":
+        return _within(claim, sides, _allowed(tolerance))
+    return _compared(claim, sides)
 
 
-def _compared(claim: Claim, left: Expr, right: Expr) -> Verdict:
-    holds = compare(claim.sign, left, right)
+def _compared(claim: Claim, sides: Sides) -> Verdict:
+    holds = compare(claim.sign, sides)
     if holds is None:
         raise undecided(claim.text)
-    return judged(claim, holds, shown(left), shown(right))
+    return judged(claim, holds, *_shown(sides))
+
+
+def _shown(sides: Sides) -> tuple[Shown, Shown]:
+    return shown(_settled(sides.left)), shown(_settled(sides.right))
 
 
 def undecided(text: str) -> Refused:
@@ -68,41 +73,47 @@ def _found(claim: Claim, finding: Finding) -> Verdict:
     if finding.holds is None:
         raise undecided(claim.text)
     if finding.holds:
-        where = finding.where
-        message = f"{clip(claim.text)} holds" + (f" where {_short(where)}" if where else " for all values of its variables")
-        return held(message, {"holds_where": where} if where else {})
-    at = ", ".join(f"{name} = {value}" for name, value in finding.counterexample.items())
-    left, right = _short(finding.left), _short(finding.right)
-    message = f"{clip(claim.text)} does not always hold: at {_short(at)} the left side is {left} and the right side is {right}"
+        where = f"where {_short(finding.where)}" if finding.where else "for all values of its variables"
+        return held(f"{clip(claim.text)} holds {where}", {"holds_where": finding.where} if finding.where else {})
+    at = _short(", ".join(f"{name} = {value}" for name, value in finding.counterexample.items()))
+    sides = f"the left side is {_short(finding.left)} and the right side is {_short(finding.right)}"
     point = {**finding.counterexample}
-    return failed(message, {"counterexample": point, "left": finding.left, "right": finding.right})
+    return failed(
+        f"{clip(claim.text)} does not always hold: at {at} {sides}",
+        {"counterexample": point, "left": finding.left, "right": finding.right},
+    )
 
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _within(claim: Claim, left: Expr, right: Expr, tolerance: Expr) -> Verdict:
+def _within(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
     """Equality of constants up to the tolerance asked for, which the answer states."""
-    near = compare("<=", sp.Abs(left - right), tolerance)
-    if near is None:
-        raise undecided(claim.text)
-    stated: Mapping[str, Any] = {"tolerance": shown(tolerance).exact}
-    exact = compare("=", left, right)
-    if exact or not near:
-        verdict = judged(claim, bool(exact), shown(left), shown(right))
+    stated: Mapping[str, Any] = {"tolerance": show(tolerance).exact}
+    exact = compare("=", sides)
+    left, right = _shown(sides)
+    if exact or not _is_near(claim, sides, tolerance):
+        verdict = judged(claim, bool(exact), left, right)
         return replace(verdict, result={**verdict.result, **stated})
-    sides = {"left": shown(left).exact, "right": shown(right).exact}
-    message = f"{clip(claim.text)} holds within {stated['tolerance']}, not exactly: the left side is {_about(left)}"
-    return held(message, {**sides, **stated}, check="equal_within_tolerance")
+    about = _short(left.exact) if not left.about else f"about {left.about}"
+    message = f"{clip(claim.text)} holds within {stated['tolerance']}, not exactly: the left side is {about}"
+    return held(message, {"left": left.exact, "right": right.exact, **stated}, check="equal_within_tolerance")
 
 
-def _about(value: Expr) -> str:
-    text = shown(value)
-    return _short(text.exact) if not text.about else f"about {text.about}"
+def _is_near(claim: Claim, sides: Sides, tolerance: Fraction) -> bool:
+    """Whether left minus right lies between minus the tolerance and the tolerance."""
+    difference, bound = sides.left - sides.right, sp.Rational(tolerance.numerator, tolerance.denominator)
+    node = Node("number", value=tolerance)
+    least = Sides(difference, -bound, minus(sides.node, Node("negative", (node,))), sides.reading)
+    most = Sides(difference, bound, minus(sides.node, node), sides.reading)
+    above, below = compare(">=", least), compare("<=", most)
+    if above is None or below is None:
+        raise undecided(claim.text)
+    return above and below
 
 
-def _allowed(tolerance: object) -> Expr:
+def _allowed(tolerance: object) -> Fraction:
     problem = Refused("parameters_valid", f"tolerance {clip(str(tolerance))} must be a number of zero or more")
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | str | Decimal):
         raise problem
@@ -113,5 +124,4 @@ def _allowed(tolerance: object) -> Expr:
         raise problem from None
     if not exact.is_finite() or exact < 0 or abs(exact.adjusted()) > 100 or len(exact.as_tuple().digits) > 100:
         raise problem
-    above, below = exact.as_integer_ratio()
-    return sp.Rational(above, below)
+    return Fraction(exact)

@@ -10,8 +10,11 @@ import sympy as sp
 from sympy.polys.polyerrors import BasePolynomialError
 
 from qwed.engines._math_answers import HOLDS
-from qwed.engines._math_symbolic import Expr, Reading, is_expandable, is_tame, is_zero, variables_of
-from qwed.engines._math_syntax import Claim, Refused
+from qwed.engines._math_constants import is_zero, minus
+from qwed.engines._math_interval import LONG_LOOK, QUICK_LOOK, sign_of
+from qwed.engines._math_size import Expr, is_expandable, is_tame
+from qwed.engines._math_symbolic import Reading, variables_of
+from qwed.engines._math_syntax import Claim, Node, Refused
 
 _NUMBERS = ("2", "-1", "1/2", "3", "0", "1", "-3/2", "5", "7/3", "-2", "7", "-7/2", "10", "-4/3")
 _STRIDES = (1, 3, 5, 9, 11, 13)
@@ -27,16 +30,19 @@ class Finding(NamedTuple):
     right: str = ""
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
+    """Both sides of a claim under one reading, and the tree of their difference."""
+
     left: Expr
     right: Expr
+    node: Node
     reading: Reading
 
 
 def decide(claim: Claim) -> Finding:
     """What is known about the claim at every value of its variables."""
     names = variables_of(claim)
-    real = _read(claim, {name: sp.Symbol(name, real=True) for name in names})
+    real = read(claim, {name: sp.Symbol(name, real=True) for name in names})
     points = 0
     for point in _points(names):
         holds, sides = _at(claim, point)
@@ -62,19 +68,21 @@ def is_identically_zero(expr: Expr) -> bool:
     return any(proof(expr) for proof in _PROOFS)
 
 
-def _prove_identity(claim: Claim, names: tuple[str, ...], real: _Sides) -> Finding:
-    plain = _read(claim, {name: sp.Symbol(name) for name in names})
+def _prove_identity(claim: Claim, names: tuple[str, ...], real: Sides) -> Finding:
+    plain = read(claim, {name: sp.Symbol(name) for name in names})
     for sides, only_real in ((plain, False), (real, True)):
         if is_identically_zero(sides.left - sides.right):
             return Finding(True, _where(real.reading, names, only_real))
     return Finding(None)
 
 
-def _read(claim: Claim, names: Mapping[str, Expr]) -> _Sides:
+def read(claim: Claim, names: Mapping[str, Expr]) -> Sides:
+    """Both sides with the variables bound to `names`."""
     reading = Reading(names)
     if claim.right is None:
         raise Refused("decidable", "there is no claim to decide")
-    return _Sides(reading.of(claim.left), reading.of(claim.right), reading)
+    node = minus(claim.left, claim.right)
+    return Sides(reading.of(claim.left), reading.of(claim.right), node, reading)
 
 
 def _points(names: tuple[str, ...]) -> Iterator[dict[str, Expr]]:
@@ -85,34 +93,42 @@ def _points(names: tuple[str, ...]) -> Iterator[dict[str, Expr]]:
         }
 
 
-def _at(claim: Claim, point: Mapping[str, Expr]) -> tuple[bool | None, _Sides | None]:
+def _at(claim: Claim, point: Mapping[str, Expr]) -> tuple[bool | None, Sides | None]:
     """Whether the claim holds at the point, None where that is not plain, and the sides where they have values."""
     try:
-        sides = _read(claim, point)
-        return compare(claim.sign, sides.left, sides.right, thorough=False), sides
+        sides = read(claim, point)
+        return compare(claim.sign, sides, thorough=False), sides
     except Refused:
         return None, None
 
 
-def compare(sign: str, left: Expr, right: Expr, thorough: bool = True) -> bool | None:
+def compare(sign: str, sides: Sides, thorough: bool = True) -> bool | None:
     """Whether the claim about two constants holds, None where it could not be told; Refused for no order."""
-    difference = left - right
-    zero = is_zero(difference, thorough)
+    if sign not in ("=", "!=") and False in (sides.left.is_real, sides.right.is_real):
+        raise Refused("defined", "only real numbers have an order: a side of the claim is not real")
+    difference = sides.left - sides.right
+    zero = is_zero(difference, sides.node, sides.reading.values, thorough)
     if zero is None:
         return None
-    if zero:
-        return HOLDS[sign](0)
-    if sign in ("=", "!="):
-        return HOLDS[sign](1)
-    if left.is_real is None or right.is_real is None:
-        return None
-    if not (left.is_real and right.is_real):
-        raise Refused("defined", "only real numbers have an order: a side of the claim is not real")
-    return HOLDS[sign](difference.evalf(15))
+    if zero or sign == "=":
+        return HOLDS[sign](0 if zero else 1)
+    return _compare_unequal(sign, sides, difference, LONG_LOOK if thorough else QUICK_LOOK)
+
+
+def _compare_unequal(sign: str, sides: Sides, difference: Expr, looks: tuple[int, ...]) -> bool | None:
+    """An order, or a claimed difference: only what bounds or exact numbers say is good enough."""
+    side = sign_of(sides.node, sides.reading.values, looks)
+    if side:
+        return HOLDS[sign](side)
+    ordered = sign == "!=" or (sides.left.is_real and sides.right.is_real)
+    return HOLDS[sign](difference) if difference.is_Rational and ordered else None
 
 
 def _proves_order(sign: str, difference: Expr) -> bool:
     """Whether `difference` stands to zero as `sign` says, for all real values."""
+    # The library reads the sign of such a constant off a close value, which is no proof.
+    if any(part.is_number and part.is_Function for part in sp.preorder_traversal(difference)):
+        return False
     if sign == "!=":
         return bool(difference.is_nonzero or sp.expand(difference).is_nonzero)
     low = difference if sign in (">", ">=") else -difference

@@ -11,14 +11,17 @@ from sympy.polys.polyerrors import BasePolynomialError
 from qwed.engines._math_answers import Shown, computed, failed, held
 from qwed.engines._math_calculus import derivative
 from qwed.engines._math_claims import settle, simplified, undecided
-from qwed.engines._math_identity import compare
-from qwed.engines._math_symbolic import CONSTANTS, Expr, Reading, names_in, shown
+from qwed.engines._math_identity import Sides, compare
+from qwed.engines._math_size import Expr
+from qwed.engines._math_symbolic import CONSTANTS, Reading, names_in, shown
 from qwed.engines._math_syntax import Claim, Limits, Node, Refused, clip, parse
 from qwed.words import Verdict
 
 _SMALL = Limits(length=1000, tokens=120, depth=30, digits=100)
 _MAX_SOLUTIONS = 20
 _MAX_DEGREE = 20
+_UNBOUNDED = Node("name", name="i")
+"""A tree without real bounds, for values that come without a tree of their own."""
 
 
 def _derivative(query: str, parameters: Mapping[str, Any]) -> Verdict:
@@ -36,7 +39,7 @@ def _integral(query: str, parameters: Mapping[str, Any]) -> Verdict:
     variable = _variable(parameters, node, antiderivative)
     text = f"the derivative of {claimed}"
     claim = Claim(f"{text} = {query}", _derived(antiderivative, variable), text, "=", node, query)
-    return _named("integral", settle(claim, node), expected=query, actual=claimed)
+    return _named("integral", settle(claim), expected=query, actual=claimed)
 
 
 def _derived(node: Node, variable: str) -> Node:
@@ -87,7 +90,7 @@ def _matched(operation: str, query: str, found: Node, parameters: Mapping[str, A
         return _named(operation, computed(text, shown(value), {"holds_where": where} if where else None))
     right = _expression(claimed)
     claim = Claim(f"{text} = {claimed}", found, text, "=", right, claimed)
-    verdict = settle(claim, right, parameters.get("tolerance"))
+    verdict = settle(claim, parameters.get("tolerance"))
     return _named(operation, verdict, expected=shown(value).exact, actual=claimed)
 
 
@@ -162,7 +165,8 @@ def _solved(query: str, zero: Node, polynomial: Expr, variable: str, claimed: st
 
 
 def _is_solution(zero: Node, variable: str, value: Expr, query: str) -> bool:
-    holds = compare("=", Reading({variable: value}).of(zero), sp.S.Zero)
+    at = Reading({variable: value})
+    holds = compare("=", Sides(at.of(zero), sp.S.Zero, zero, at))
     if holds is None:
         raise undecided(query)
     return holds
@@ -171,7 +175,7 @@ def _is_solution(zero: Node, variable: str, value: Expr, query: str) -> bool:
 def _repeated(values: list[Expr], query: str) -> int:
     repeated = 0
     for index, value in enumerate(values):
-        same = [compare("=", value, other) for other in values[:index]]
+        same = [compare("=", Sides(value, other, _UNBOUNDED, Reading({}))) for other in values[:index]]
         if None in same:
             raise undecided(query)
         repeated += True in same

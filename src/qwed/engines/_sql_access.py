@@ -99,6 +99,8 @@ def column_problem(statement: exp.Expr, names: Names, limits: Limits) -> str:
     """The first column outside the allowed ones, in words."""
     if limits.schema is None and any(True for _ in stars(statement)):
         return "`*` may hold columns that are not allowed: list the columns"
+    if any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert)):
+        return "INSERT without a list of columns writes all of them: list the columns"
     mentioned = [(_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names)]
     starred = limits.schema.starred(statement, names) if limits.schema else ()
     for table, column in (*mentioned, *starred, *_written(statement, names)):
@@ -109,15 +111,17 @@ def column_problem(statement: exp.Expr, names: Names, limits: Limits) -> str:
 
 def _own_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[exp.Expr, str]]:
     for column in statement.find_all(exp.Column):
-        if isinstance(column.this, exp.Star) or column.table.casefold() == "excluded":
+        if isinstance(column.this, exp.Star) or column.table.lower() == "excluded":
             continue
         if not derived(column, names):
-            yield column, column.name.casefold()
-    yield from ((node, name) for node, name in columns_read(statement) if not isinstance(node, exp.Column))
+            yield column, column.name.lower()
+    for node, name in columns_read(statement):
+        if not isinstance(node, exp.Column | exp.JSONPathKey):
+            yield node, name
 
 
 def _written(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str]]:
-    return ((table, column.casefold()) for table, column in is_written(statement, names))
+    return ((table, column.lower()) for table, column in is_written(statement, names))
 
 
 def _reads(statement: exp.Expr, names: Names, limits: Limits) -> Iterator[tuple[str, str]]:

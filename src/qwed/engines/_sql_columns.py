@@ -13,12 +13,14 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Every place a column's value is used, with the folded name; what is only assigned to is left out."""
     for node in statement.walk():
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            if not assigned(node) and node.table.casefold() != "excluded":
-                yield node, node.name.casefold()
+            if not assigned(node) and node.table.lower() != "excluded":
+                yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
-            yield node, node.expression.name.casefold()
+            yield node, node.expression.name.lower()
+        elif isinstance(node, exp.JSONPathKey):
+            yield node, str(node.this).lower()
         elif isinstance(node, exp.Join):
-            yield from ((node, each.name.casefold()) for each in node.args.get("using") or ())
+            yield from ((node, each.name.lower()) for each in node.args.get("using") or ())
 
 
 def assigned(column: exp.Expr) -> bool:
@@ -41,7 +43,7 @@ def is_written(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str]]:
 
 def stars(statement: exp.Expr) -> Iterator[exp.Expr]:
     """Each `*` that stands for columns: not the one of COUNT(*), nor in EXISTS, where no value is read."""
-    for node in statement.find_all(exp.Star, exp.Columns):
+    for node in statement.find_all(exp.Star, exp.Columns, exp.Summarize):
         holder = node.parent if isinstance(node.parent, exp.Column) else node
         if isinstance(holder.parent, exp.Count | exp.Columns):
             continue
@@ -56,7 +58,7 @@ def star_sources(statement: exp.Expr, names: Names, listing: Listing) -> Iterato
     for holder in stars(statement):
         qualifier = holder.args["table"].name if isinstance(holder, exp.Column) and holder.table else ""
         for table in _opened(holder, names):
-            if not qualifier or (table.alias_or_name.casefold() == qualifier.casefold()):
+            if not qualifier or (table.alias_or_name.lower() == qualifier.lower()):
                 yield names.name_of(table), left_out(holder)
     for node, name in columns_read(statement):
         table_behind = names.behind(name) if isinstance(node, exp.Column) and not node.table else ""
@@ -68,7 +70,7 @@ def left_out(holder: exp.Expr) -> frozenset[str]:
     """The names in `* EXCEPT (...)`."""
     star = holder.this if isinstance(holder, exp.Column) else holder
     listed = star.args.get("except_") if isinstance(star, exp.Star) else None
-    return frozenset(each.name.casefold() for each in listed or ())
+    return frozenset(each.name.lower() for each in listed or ())
 
 
 def _opened(holder: exp.Expr, names: Names) -> list[exp.Table]:
@@ -85,7 +87,7 @@ def derived(node: exp.Expr, names: Names) -> bool:
     if not isinstance(node, exp.Column):
         return False
     if node.table:
-        return not names.behind(node.table)
+        return names.is_derived(node.table)
     return _is_output_alias(node) or not any(_direct_tables(select, names) for select in _selects_above(node))
 
 
@@ -95,7 +97,7 @@ def _is_output_alias(node: exp.Column) -> bool:
         return False
     query = clause.parent
     outputs = query.expressions if isinstance(query, exp.Select) else ()
-    return any(isinstance(each, exp.Alias) and each.alias.casefold() == node.name.casefold() for each in outputs)
+    return any(isinstance(each, exp.Alias) and each.alias.lower() == node.name.lower() for each in outputs)
 
 
 def _selects_above(node: exp.Expr) -> Iterator[exp.Expr]:

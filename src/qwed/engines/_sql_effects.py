@@ -48,6 +48,7 @@ STATEMENTS: dict[type[exp.Expr], str] = {
 _ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "VACUUM", "LOCK", "PRAGMA", "ANALYZE"})
 _PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQUENCE"})
 _STREAMS = frozenset({"STDIN", "STDOUT"})
+_SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot)
 _SWITCH = (exp.Grant, exp.Revoke, exp.Comment, exp.Set, exp.Use, exp.Transaction, exp.Commit, exp.Rollback, exp.Alter)
 
 
@@ -58,6 +59,7 @@ class Deeds:
     effects: list[Effect] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     unknown_calls: list[str] = field(default_factory=list)
+    unknown_sources: list[str] = field(default_factory=list)
     unresolved: str = ""
     """The statement that cannot be judged, if there is one."""
 
@@ -118,7 +120,10 @@ def _judge_reads(names: Names, targets: set[int], deeds: Deeds) -> None:
     for table in names.tables:
         if is_file(table):
             deeds.violations.append(FILE_ACCESS)
-        if id(table) not in targets:
+        if isinstance(table.this, exp.Parameter | exp.Placeholder):
+            deeds.effects.append(Effect(EffectKind.UNRESOLVED, names.name_of(table)))
+            deeds.unknown_sources.append(names.name_of(table))
+        elif id(table) not in targets:
             deeds.effects.append(Effect(EffectKind.READ, names.name_of(table)))
 
 
@@ -189,6 +194,12 @@ def _switch(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
         yield Effect(EffectKind.ADMIN, name), table
 
 
+def _source(node: exp.Expr, _names: Names, deeds: Deeds) -> _Found:
+    if not isinstance(node.this, _SOURCES):
+        deeds.unknown_sources.append(node.this.key if isinstance(node.this, exp.Expr) else node.key)
+        yield Effect(EffectKind.UNRESOLVED, deeds.unknown_sources[-1]), node
+
+
 def _into(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
     for name, table in _targets(node.this, names):
         yield Effect(EffectKind.WRITE, name), table
@@ -224,6 +235,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Names, Deeds], _Found]] = {
     exp.TruncateTable: _drop,
     exp.Create: _create,
     exp.Into: _into,
+    exp.From: _source,
+    exp.Join: _source,
     exp.Copy: _copy,
     exp.Show: _show,
     exp.Command: _nested,

@@ -1,4 +1,4 @@
-"""Which functions a query may call: the parser's own are known, tables hold the rest, and what is in none is unknown."""
+"""Which functions a query may call: the parser's own are known, tables hold the rest, anything else is unknown."""
 
 from enum import Enum
 
@@ -18,12 +18,12 @@ DANGEROUS_NAMES = frozenset(
     """
     sleep benchmark waitfor delay get_lock release_lock master_pos_wait sleepeachrow
     load_file load_extension readfile writefile edit fts3_tokenizer file url s3 hdfs remote remotesecure mysql
-    postgresql mongodb jdbc odbc executable input cluster clusterallreplicas azureblobstorage iceberg deltalake hudi glob
-    sniff_csv parquet_scan parquet_metadata parquet_schema sqlite_scan postgres_scan mysql_scan st_read
+    postgresql mongodb jdbc odbc executable input cluster clusterallreplicas azureblobstorage iceberg deltalake hudi
+    glob sniff_csv parquet_scan parquet_metadata parquet_schema sqlite_scan postgres_scan mysql_scan st_read
     openrowset openquery opendatasource openxml fn_trace_gettable fn_xe_file_target_read_file bulk
     query_to_xml query_to_xmlschema database_to_xml schema_to_xml table_to_xml cursor_to_xml
     query_to_xml_and_xmlschema set_config pg_stat_file pg_current_logfile
-    sys_exec sys_eval sys_get sys_set do_system eval exec execute system shell httpuritype dburitype
+    getenv sys_exec sys_eval sys_get sys_set do_system eval exec execute system shell httpuritype dburitype
     external_query system$wait system$cancel_query
     java_method reflect reflect2 java_call parse_filename result_scan
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
@@ -76,6 +76,7 @@ UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.AISimilarity,
     exp.AISummarizeAgg,
     exp.AnonymousAggFunc,
+    exp.Columns,
     exp.CombinedAggFunc,
     exp.CombinedParameterizedAgg,
     exp.DynamicIdentifier,
@@ -128,8 +129,8 @@ PURE_NAMES = frozenset(
     timediff timeofday timestamp timestampadd timestampdiff to_ascii to_base64 to_char to_date to_days to_hex to_json
     to_jsonb to_number to_seconds to_timestamp to_tsquery to_tsvector total total_changes translate trim trunc truncate
     try_cast try_convert ts_headline ts_rank ts_rank_cd tsvector_to_array typeof ucase unhex unicode unistr
-    unix_timestamp unixepoch unlikely unnest upper user user_name utc_date utc_time utc_timestamp uuid uuid_generate_v4 value version
-    websearch_to_tsquery week weekday weekofyear width_bucket word_similarity year yearweek zeroblob
+    unix_timestamp unixepoch unlikely unnest upper user user_name utc_date utc_time utc_timestamp uuid uuid_generate_v4
+    value version websearch_to_tsquery week weekday weekofyear width_bucket word_similarity year yearweek zeroblob
     has_table_privilege pg_typeof pg_size_pretty pg_table_size pg_total_relation_size pg_relation_size
     pg_database_size pg_get_viewdef pg_get_constraintdef pg_get_indexdef obj_description col_description
     to_regclass array_remove array_append array_cat array_prepend array_replace unaccent crc32 soundex difference
@@ -149,6 +150,8 @@ def call_of(node: exp.Expr) -> Call:
     if isinstance(node, exp.NextValueFor):
         return Call.STATEFUL
     if isinstance(node, exp.Anonymous):
+        if isinstance(node.parent, exp.Hint):
+            return Call.PURE
         return _named(call_name(node), _package(node))
     # A function of somebody's own schema may share its name with a known one.
     return Call.PURE if _package(node) in _OWN_PACKAGES else Call.UNKNOWN
@@ -157,14 +160,14 @@ def call_of(node: exp.Expr) -> Call:
 def call_name(node: exp.Expr) -> str:
     """The function's name as the text has it, folded."""
     if isinstance(node, exp.Anonymous):
-        return node.name.casefold()
-    return node.sql_name().casefold() if isinstance(node, exp.Func) else node.key
+        return node.name.lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 
 
 def _package(node: exp.Expr) -> str:
     parent = node.parent
     called = isinstance(node, exp.Func) and isinstance(parent, exp.Dot) and parent.expression is node
-    return parent.this.name.casefold() if called and parent is not None else ""
+    return parent.this.name.lower() if called and parent is not None else ""
 
 
 def _named(name: str, package: str) -> Call:

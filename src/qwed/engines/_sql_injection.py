@@ -11,6 +11,7 @@ from qwed.engines._sql_truth import Values, always_holds, ignores_rows, truth, v
 
 STACKED = "stacked_statements"
 TAUTOLOGY = "tautology"
+CHAINED = "chained_comparison"
 UNION = "union_injection"
 TIME_DELAY = "time_delay"
 FILE_WRITE = "file_access"
@@ -54,8 +55,10 @@ def tree_violations(statement: exp.Expr, names: Names, sensitive: frozenset[str]
     """Tautologies and foreign UNIONs anywhere in the statement."""
     values = values_under(statement)
     alone = any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having))
-    if alone or any(_always_true_or(node, values) for node in statement.find_all(exp.Or)):
+    if alone or any(_always_true_or(node, values) for node in statement.find_all(exp.Or, exp.Xor)):
         yield TAUTOLOGY
+    if any(_chained(node) for node in statement.find_all(exp.EQ, exp.NEQ)):
+        yield CHAINED
     for union in statement.find_all(exp.SetOperation):
         if not isinstance(union.parent, exp.SetOperation) and _foreign_union(union, names, sensitive, values):
             yield UNION
@@ -70,10 +73,15 @@ def _stands_alone(clause: exp.Expr, values: Values) -> bool:
 
 
 def _always_true_or(node: exp.Expr, values: Values) -> bool:
-    if isinstance(node.parent, exp.Or) or node.find_ancestor(*_PREDICATES) is None:
+    if isinstance(node.parent, type(node)) or node.find_ancestor(*_PREDICATES) is None:
         return False
     sides = [side.unnest() for side in node.flatten()]
     return any(ignores_rows(side, values) for side in sides) or _cover_everything(sides)
+
+
+def _chained(node: exp.Expr) -> bool:
+    """`name = '' = ''`: the outer comparison weighs a truth value, which coercion makes true for every row."""
+    return isinstance(node.this, exp.EQ | exp.NEQ) and node.find_ancestor(*_PREDICATES) is not None
 
 
 def _cover_everything(sides: Sequence[exp.Expr]) -> bool:
@@ -125,14 +133,14 @@ def _foreign(first: exp.Expr, other: exp.Expr, names: Names, sensitive: frozense
         return True
     if not away:
         return False
-    takes = any(column.name.casefold() in sensitive for column in other.find_all(exp.Column))
+    takes = any(column.name.lower() in sensitive for column in other.find_all(exp.Column))
     return takes or (_pads(first, other) and _broken_out(first, values))
 
 
 def _asks_who_we_are(branch: exp.Expr) -> bool:
     if branch.find(*_SELF_DESCRIPTION):
         return True
-    return any(call.name.casefold() in _SELF_NAMES for call in branch.find_all(exp.Anonymous))
+    return any(call.name.lower() in _SELF_NAMES for call in branch.find_all(exp.Anonymous))
 
 
 def _probes(first: exp.Expr, other: exp.Expr) -> bool:

@@ -26,19 +26,23 @@ CATALOG_TABLES = frozenset(
         "v$version",
     }
 )
+AMBIGUOUS = "?"
+"""Stands for the table behind an alias that names several; no list holds it."""
 _FILE_ENDINGS = (".csv", ".tsv", ".json", ".ndjson", ".parquet", ".db", ".sqlite", ".txt", ".xlsx", ".gz")
 
 
 def normal_name(name: str) -> str:
-    """A table name as it is compared: case folded, quotes and the default schema dropped."""
-    parts = [part.strip('"`[] ').casefold() for part in name.split(".")]
+    """A table name as it is compared: lower case, quotes and the default schema dropped."""
+    parts = [part.strip('"`[] ').lower() for part in name.split(".")]
     return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
 
 
 def table_name(table: exp.Table) -> str:
-    """The comparable name of a table, or nothing for a function or a variable in its place."""
-    parts = [part.name.casefold() for part in table.parts if isinstance(part, exp.Identifier)]
-    if not isinstance(table.this, exp.Identifier) or parts == ["dual"]:
+    """The comparable name of a table, or nothing for a function in its place."""
+    if isinstance(table.this, exp.Func):
+        return ""
+    parts = [part.name.lower() or part.sql().lower() for part in table.parts]
+    if parts == ["dual"]:
         return ""
     return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
 
@@ -55,7 +59,7 @@ def is_file(table: exp.Table) -> bool:
     """Whether the database would open a file under this name."""
     if not isinstance(table.this, exp.Identifier):
         return False
-    name = table.name.casefold()
+    name = table.name.lower()
     quoted = bool(table.this.args.get("quoted"))
     return quoted and ("/" in name or "\\" in name or name.endswith(_FILE_ENDINGS))
 
@@ -69,10 +73,20 @@ class Names:
         self.tables: list[exp.Table] = [
             table for table in statement.find_all(exp.Table, bfs=False) if table_name(table) and not self.is_cte(table)
         ]
+        real = {id(table) for table in self.tables}
         self._aliases: dict[str, str] = {}
         for table in self.tables:
             if table.alias:
-                self._aliases[table.alias.casefold()] = table_name(table)
+                self._bind(table.alias.lower(), table_name(table))
+        self._derived = {
+            table.alias_or_name.lower() for table in statement.find_all(exp.Table) if id(table) not in real
+        }
+        self._derived |= {
+            alias.name.lower() for alias in statement.find_all(exp.TableAlias) if id(alias.parent) not in real
+        }
+
+    def _bind(self, alias: str, name: str) -> None:
+        self._aliases[alias] = name if self._aliases.get(alias, name) == name else AMBIGUOUS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,9 +100,13 @@ class Names:
             return name
         return self._aliases.get(name, name)
 
+    def is_derived(self, qualifier: str) -> bool:
+        """Whether the qualifier names a subquery, a CTE or a list of rows, and no table."""
+        return qualifier.lower() in self._derived and not self.behind(qualifier)
+
     def behind(self, qualifier: str) -> str:
         """The table an alias or a table name stands for, or nothing."""
-        word = qualifier.casefold()
+        word = qualifier.lower()
         if word in self._aliases:
             return self._aliases[word]
         return next((name for name in self.names if name.rpartition(".")[2] == word), "")

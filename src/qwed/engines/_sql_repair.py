@@ -87,10 +87,13 @@ def _expanded(
 ) -> Iterator[exp.Expr] | list[exp.Expr]:
     """The permitted columns behind a `*`; the star itself where it hides nothing or is not known."""
     tables = [table for table in names.tables if table.find_ancestor(exp.Select) is statement]
+    star = cell.this if isinstance(cell, exp.Column) else cell
+    if star.args.get("replace") or star.args.get("rename"):
+        return [cell]
     if limits.schema is None or any(limits.schema.tables.get(names.name_of(table)) is None for table in tables):
         return [cell]
-    wanted = cell.args["table"].name.casefold() if isinstance(cell, exp.Column) and cell.table else ""
-    opened = [table for table in tables if not wanted or table.alias_or_name.casefold() == wanted]
+    wanted = cell.args["table"].name.lower() if isinstance(cell, exp.Column) and cell.table else ""
+    opened = [table for table in tables if not wanted or table.alias_or_name.lower() == wanted]
     everything = [(table, column) for table in opened for column in limits.schema.columns(names.name_of(table))]
     permitted = [pair for pair in everything if _permitted(pair[0], pair[1], names, limits)]
     permitted = [pair for pair in permitted if pair[1] not in left_out(cell)]
@@ -112,8 +115,8 @@ def _depends_on_dropped(statement: exp.Select, cells: list[exp.Expr]) -> bool:
         isinstance(cell.unnest(), exp.Literal) for place in places for item in place.expressions for cell in _bare(item)
     ):
         return True
-    dropped = {cell.alias.casefold() for cell in statement.expressions if cell.alias and cell not in cells}
-    return any(column.name.casefold() in dropped for place in places for column in place.find_all(exp.Column))
+    dropped = {cell.alias.lower() for cell in statement.expressions if cell.alias and cell not in cells}
+    return any(column.name.lower() in dropped for place in places for column in place.find_all(exp.Column))
 
 
 def _bare(item: exp.Expr) -> Iterator[exp.Expr]:

@@ -59,7 +59,7 @@ def _described(statements: list[exp.Expr | None], dialect: str) -> Iterator[tupl
         if table is None or not table_name(table):
             continue
         columns = {
-            column.name.casefold(): _type_of(column, dialect)
+            column.name.lower(): _type_of(column, dialect)
             for column in (statement.this.expressions if isinstance(statement.this, exp.Schema) else ())
             if isinstance(column, exp.ColumnDef)
         }
@@ -118,7 +118,7 @@ def _flattened(statement: exp.Expr, names: Names) -> exp.Expr:
         column.set("catalog", None)
         column.set("db", None)
     for identifier in copy.find_all(exp.Identifier):
-        identifier.set("this", identifier.name.casefold())
+        identifier.set("this", identifier.name.lower())
         identifier.set("quoted", False)
     return copy
 
@@ -126,15 +126,15 @@ def _flattened(statement: exp.Expr, names: Names) -> exp.Expr:
 def _column_problem(statement: exp.Expr, names: Names, schema: Schema) -> str:
     """For statements that write: each column exists in the table it names, or in some table of the statement."""
     anywhere = {column for name in names.names for column in schema.columns(name)}
-    anywhere |= {alias.alias.casefold() for alias in statement.find_all(exp.Alias)}
+    anywhere |= {alias.alias.lower() for alias in statement.find_all(exp.Alias)}
     for column in statement.find_all(exp.Column):
         table = names.behind(column.table) if column.table else ""
         known = set(schema.columns(table)) if table else anywhere
-        if column.table.casefold() == "excluded" or isinstance(column.this, exp.Star):
+        if column.table.lower() == "excluded" or isinstance(column.this, exp.Star):
             continue
-        if column.name.casefold() not in known and (table or not column.table):
+        if column.name.lower() not in known and (table or not column.table):
             return f"column `{column.name}` is not in the schema"
     for name, listed in is_written(statement, names):
-        if listed.casefold() not in schema.columns(name):
+        if listed.lower() not in schema.columns(name):
             return f"column `{listed}` is not in table `{name}`"
     return ""

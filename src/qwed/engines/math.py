@@ -65,7 +65,7 @@ def _answer(query: str, parameters: Mapping[str, Any]) -> Verdict:
     claim = parse(query)
     if claim.right is None:
         return compute(claim)
-    return settle(claim, claim.right, parameters.get("tolerance"))
+    return settle(claim, parameters.get("tolerance"))
 
 
 def _operate(operation: object, query: str, parameters: Mapping[str, Any]) -> Verdict:

@@ -141,6 +141,7 @@ class _Judgement:
 
     def _find_doubts(self) -> list[str]:
         doubts = [f"function `{name}` is not known to be harmless" for name in self._deeds.unknown_calls]
+        doubts += [f"what `{name}` reads is not known: name a table" for name in self._deeds.unknown_sources]
         if reads_differently(self.reading):
             doubts.append("databases read this text in different ways: name the `dialect`")
         return doubts
@@ -179,7 +180,7 @@ class _Judgement:
         """The verdict, with a repair where one was found."""
         checks = self._checks
         status = self._status()
-        doubted = (*self._deeds.effects, *(_UNRESOLVED if self._doubts and not self._deeds.unknown_calls else ()))
+        doubted = (*self._deeds.effects, *(_UNRESOLVED if self._doubts else ()))
         return Verdict(
             status=status,
             engine=ENGINE,
@@ -217,7 +218,7 @@ def _told(violations: Iterable[str]) -> str:
 
 
 def _column_names(statement: exp.Expr) -> list[str]:
-    names = (column.name.casefold() for column in statement.find_all(exp.Column, bfs=False))
+    names = (column.name.lower() for column in statement.find_all(exp.Column, bfs=False))
     return list(dict.fromkeys(name for name in names if name != "*"))
 
 
@@ -245,5 +246,5 @@ def _subquery_depth(statement: exp.Expr) -> int:
             nested = isinstance(node, exp.Select) and not isinstance(
                 node.parent, exp.SetOperation | exp.Insert | exp.Create
             )
-            depths[id(node)] = depths[id(node.parent)] + nested
+            depths[id(node)] = depths.get(id(node.parent), 0) + nested
     return max(depths.values())

@@ -59,7 +59,8 @@ class LiveState:
 
     def reserve(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         """Hold a step, or say why not."""
-        self._sweep()
+        now = self._monotonic()
+        self._sweep(now)
         conversation = self.conversation(agent.agent_id, conversation_id)
         refusal = conversation.refuses_step(step.number, self._max_steps)
         if refusal is not None:
@@ -67,11 +68,11 @@ class LiveState:
         place = (agent.agent_id, conversation_id, step.number)
         holder = self._reservations.get(place)
         if holder is not None:
-            if holder.expires > self._monotonic():
+            if holder.expires > now:
                 return ErrorCode.REPLAY
             self.release(holder)
         conversation.reserved += 1
-        reservation = Reservation(agent, conversation_id, step, self._monotonic() + self._lease_seconds, conversation)
+        reservation = Reservation(agent, conversation_id, step, now + self._lease_seconds, conversation)
         self._reservations[place] = reservation
         return reservation
 
@@ -111,6 +112,7 @@ class LiveState:
         usage.roll(now)
         if settlement.reservation is not None:
             self.release(settlement.reservation)
+            settlement.reservation.settled = True
         if settlement.charge is not NOTHING:
             usage.charge(settlement.charge, settlement.decision, agent.limits)
         return usage
@@ -137,8 +139,7 @@ class LiveState:
             if usage.held_requests:
                 self.usage(agent_id).take_held(usage)
 
-    def _sweep(self) -> None:
-        now = self._monotonic()
+    def _sweep(self, now: float) -> None:
         if now - self._swept < self._lease_seconds:
             return
         self._swept = now

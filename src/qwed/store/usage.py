@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import add, attrgetter
 from typing import NamedTuple
 
@@ -75,6 +74,8 @@ class Usage:
     held_requests: int = 0
     held_tool_calls: int = 0
     held_high_risk: int = 0
+    _checked_for: Limits | None = None
+    _checks: "tuple[tuple[int, _Check], ...]" = ()
 
     def roll(self, now: float) -> None:
         """Open a new hour or day where one has begun. What is held or pending moves along."""
@@ -86,7 +87,9 @@ class Usage:
 
     def refuses(self, charge: Charge, limits: Limits) -> Exceeded | None:
         """The first limit this charge would pass."""
-        for limit, row in active_checks(limits):
+        if limits is not self._checked_for:
+            self._checked_for, self._checks = limits, active_checks(limits)
+        for limit, row in self._checks:
             more, current = row.asked(charge), row.used(self)
             if more and current + more > limit:
                 reset_at = (self.hour + 1) * HOUR if row.hourly else (self.day + 1) * DAY
@@ -201,7 +204,6 @@ BUDGET_CHECKS = (
 """Spec 6.2: cost, then rate, then tokens."""
 
 
-@lru_cache(maxsize=10_000)
 def active_checks(limits: Limits) -> tuple[tuple[int, _Check], ...]:
     """The checks that have a limit; most agents have one or two."""
     found = ((row.limit(limits), row) for row in BUDGET_CHECKS)

@@ -225,7 +225,7 @@ def test_quick_says_the_very_same_as_the_symbolic_path(left, right, sign):
     if quick is None or quick.status is Status.BLOCKED:
         return
     claim = parse(query)
-    assert quick == (compute(claim) if claim.right is None else settle(claim, claim.right))
+    assert quick == (compute(claim) if claim.right is None else settle(claim))
 
 
 @settings(max_examples=300, deadline=None)

@@ -1,6 +1,7 @@
 """The math engine: what is proven, refuted, computed, refused, and what it will not be fooled by."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -320,6 +321,30 @@ def test_unknown_parameters_change_nothing():
 
 def test_a_query_that_is_no_text_is_blocked():
     assert verify(EngineRequest(query=None)).status is Status.BLOCKED  # type: ignore[arg-type]
+
+
+PI = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899"
+
+
+@pytest.mark.parametrize("places", range(2, 80, 7))
+def test_an_order_is_read_off_bounds_however_close_the_sides_are(places):
+    below = PI[: places + 2]
+    assert ask(f"pi > {below}").verified
+    assert ask(f"pi < {below} + 10^-{places}").verified
+    assert ask(f"pi < {below}").status is Status.FAILED
+    assert ask(f"pi = {below}").status is Status.FAILED
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["sin", "cos", "atan", "sinh", "cosh", "tanh", "exp", "abs", "floor"]),
+    st.fractions(min_value=-3, max_value=3, max_denominator=50),
+)
+def test_a_function_at_a_number_lies_where_floating_point_says_it_does(name, number):
+    near = getattr(math, name, abs)(float(number))
+    call = f"{name}({number.numerator}/{number.denominator})"
+    assert ask(f"{call} < {near + 1e-9:.15f}").verified
+    assert ask(f"{call} > {near - 1e-9:.15f}").verified
 
 
 coefficients = st.lists(st.integers(-9, 9), min_size=1, max_size=4)

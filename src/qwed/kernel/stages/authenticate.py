@@ -4,7 +4,7 @@ from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.store.agent import AgentStatus, Key
-from qwed.store.credentials import AGENT_TOKEN, API_KEY, matches, prefix_of
+from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 from qwed.words import ErrorCode
 
@@ -21,7 +21,7 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
             return denied(ErrorCode.UNKNOWN_CREDENTIAL)
     agent = services.store.find_agent(case.agent_id)
     if shown.agent_token is not None:
-        proven = _proves(shown.agent_token, None if agent is None else agent.token_digest)
+        proven = matches(shown.agent_token, None if agent is None else agent.token_digest)
         # A token says nothing about other ids, not even whether they exist.
         if agent is None or not proven:
             return denied(ErrorCode.INVALID_AGENT_TOKEN)
@@ -52,7 +52,3 @@ def find_key(text: str, store: Store) -> Key | None:
     prefix = prefix_of(text, API_KEY)
     key = None if prefix is None else store.find_key(prefix)
     return key if matches(text, None if key is None else key.digest) else None
-
-
-def _proves(token: str, digest: bytes | None) -> bool:
-    return prefix_of(token, AGENT_TOKEN) is not None and matches(token, digest)

@@ -1,0 +1,89 @@
+"""A server that ends itself, as if its power were cut, the n-th time a named place is reached.
+
+The application is the real one; only the hook that the kernel offers and the writer's transaction are watched.
+"""
+
+import argparse
+import os
+import signal
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import uvicorn
+
+from qwed.api.app import App
+from qwed.cli.serve import _listen
+from qwed.kernel.wiring import open_services
+from qwed.settings import settings_from
+from qwed.store import writer
+from qwed.store.writer import Write
+
+BEFORE_COMMIT, AFTER_COMMIT = "before commit", "after commit"
+
+
+class Fuse:
+    """Counts how often its place is reached; the last time is the last thing this process does."""
+
+    def __init__(self, place: str, times: int) -> None:
+        self._place = place
+        self._left = times
+
+    def reach(self, place: str) -> None:
+        if place != self._place:
+            return
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve until the fuse burns."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--place", required=True)
+    parser.add_argument("--times", type=int, required=True)
+    given = parser.parse_args()
+    fuse = Fuse(given.place, given.times)
+    opened = open_services(settings_from(data_dir=given.data_dir))
+    _watch_commits(fuse)
+    app = App(replace(opened.services, at_stage=fuse.reach))
+    listening = _listen("127.0.0.1", 0)
+    host, port = listening.getsockname()
+    print(f"listens on http://{host}:{port}", flush=True)
+    # Without lifespan the engine workers start with the first question for them, and none is asked.
+    uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off")).run(sockets=[listening])
+
+
+def _watch_commits(fuse: Fuse) -> None:
+    real = writer.write_batch
+
+    def watched(connection: sqlite3.Connection, batch: list[Write]) -> None:
+        real(_Eyes(connection, fuse), batch)  # type: ignore[arg-type]  # a connection that is watched
+
+    writer.write_batch = watched
+
+
+class _Eyes:
+    """A connection whose commits are seen."""
+
+    def __init__(self, connection: sqlite3.Connection, fuse: Fuse) -> None:
+        self._connection = connection
+        self._fuse = fuse
+        self.executemany = connection.executemany
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+        if statement != "COMMIT":
+            return self._connection.execute(statement, *values)  # type: ignore[arg-type]  # rows as they come
+        self._fuse.reach(BEFORE_COMMIT)
+        cursor = self._connection.execute(statement)
+        self._fuse.reach(AFTER_COMMIT)
+        return cursor
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""P2 and P3 under races: many callers on one step, one budget, one conversation, one idempotency key."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import qwed
+from qwed.gate import Gate
+from tests.conftest import Asking
+from tests.support.server import Server
+from tests.support.wire import Heard, asked_at_once, message
+
+SUM = {"type": "calculate", "query": "2+2"}
+REPLAY, REPETITION = "QWED-AGENT-LOOP-002", "QWED-AGENT-LOOP-003"
+
+Register = Callable[..., dict[str, Any]]
+Race = Callable[..., list[Heard]]
+
+
+def _outcome(heard: Heard) -> tuple[str, str | None]:
+    answer = heard.json
+    return answer["decision"], answer.get("error", {}).get("code")
+
+
+@pytest.fixture
+def race(server: Server) -> Race:
+    """Sends every body at once for one agent and gives the answers in the order of the bodies."""
+
+    def call(agent: dict[str, Any], bodies: list[dict[str, Any]], lines: int, **headers: str) -> list[Heard]:
+        shown = {"X-API-Key": server.owner_key, **headers}
+        messages = [message(f"/agents/{agent['agent_id']}/verify", body, shown) for body in bodies]
+        heard = asked_at_once(server.base_url, messages, lines)
+        answered = [answer for answer in heard if answer is not None]
+        assert len(answered) == len(bodies)
+        return answered
+
+    return call
+
+
+def _body(conversation: str, step: int, action: dict[str, Any] = SUM) -> dict[str, Any]:
+    return {"action": action, "context": {"conversation_id": conversation, "step_number": step}}
+
+
+def test_of_two_hundred_callers_on_one_step_exactly_one_is_approved(asking: Callable[..., Asking], race: Race) -> None:
+    ask = asking()
+    heard = race(ask.agent, [_body("race", 1)] * 200, lines=200)
+    assert Counter(map(_outcome, heard)) == {("APPROVED", None): 1, ("DENIED", REPLAY): 199}
+    assert {answer.status for answer in heard} == {200}
+    assert ask.budget()["cost"]["current_daily_usd"] == 0.01
+    assert ask.activity(limit=1000)["summary"]["approved"] == 1
+
+
+def test_two_hundred_callers_with_different_actions_on_one_step_are_one_approval_too(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking()
+    bodies = [_body("race", 1, {"type": "calculate", "query": f"{n}+1"}) for n in range(200)]
+    heard = race(ask.agent, bodies, lines=200)
+    assert Counter(map(_outcome, heard)) == {("APPROVED", None): 1, ("DENIED", REPLAY): 199}
+
+
+@pytest.mark.parametrize(
+    ("budget", "code", "shown"),
+    [
+        ({"max_requests_per_hour": 100}, "QWED-AGENT-BUDGET-002", (1, 100)),
+        ({"max_requests_per_day": 100}, "QWED-AGENT-BUDGET-002", (1, 100)),
+        ({"max_daily_cost_usd": 1.00}, "QWED-AGENT-BUDGET-001", (1, 100)),
+    ],
+)
+def test_two_thousand_concurrent_calls_never_pass_a_budget_of_one_hundred(
+    asking: Callable[..., Asking], race: Race, budget: dict[str, Any], code: str, shown: tuple[int, int]
+) -> None:
+    ask = asking(budget=budget)
+    heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(2000)], lines=500)
+    assert Counter(map(_outcome, heard)) == {("APPROVED", None): 100, ("BUDGET_EXCEEDED", code): 1900}
+    assert Counter(answer.status for answer in heard) == {200: 100, 429: 1900}
+    spent = ask.budget()
+    assert (spent["cost"]["current_daily_usd"], spent["requests"]["current_hour"]) == shown
+    assert spent["requests"]["current_day"] == 100
+    assert ask.activity(limit=1)["summary"]["budget_exceeded"] == 1900
+
+
+def test_stated_costs_that_race_fill_the_budget_to_the_last_micro_dollar_and_no_further(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking(budget={"max_daily_cost_usd": 0.5})
+    dear = {**SUM, "cost": {"usd": 0.03, "tokens": 7}}
+    heard = race(ask.agent, [_body(f"conv_{n}", 1, dear) for n in range(300)], lines=100)
+    assert Counter(answer.json["decision"] for answer in heard) == {"APPROVED": 16, "BUDGET_EXCEEDED": 284}
+    spent = ask.budget()
+    assert (spent["cost"]["current_daily_usd"], spent["tokens"]["current_daily"]) == (0.48, 16 * 7)
+
+
+def test_pending_decisions_that_race_hold_no_more_than_the_budget(asking: Callable[..., Asking], race: Race) -> None:
+    ask = asking(trust_level=0, budget={"max_daily_cost_usd": 0.2})
+    heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(200)], lines=100)
+    assert Counter(answer.json["decision"] for answer in heard) == {"PENDING": 20, "BUDGET_EXCEEDED": 180}
+    cost = ask.budget()["cost"]
+    assert (cost["held_usd"], cost["current_daily_usd"]) == (0.2, 0)
+
+
+def test_different_steps_that_race_with_one_action_never_commit_three_in_a_row(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking()
+    race(ask.agent, [_body("loop", step) for step in range(1, 51)], lines=50)
+    log = [entry for entry in ask.activity(limit=1000)["activities"] if entry["decision"] == "APPROVED"]
+    steps = [entry["step_number"] for entry in reversed(log)]
+    assert 1 <= len(steps) <= 2
+    assert steps == sorted(steps)
+
+
+def test_steps_that_race_only_ever_go_forward(asking: Callable[..., Asking], race: Race) -> None:
+    ask = asking()
+    bodies = [
+        _body("forward", step, {"type": "calculate", "query": f"{caller}+{step}"})
+        for step in range(1, 41)
+        for caller in range(8)
+    ]
+    heard = race(ask.agent, bodies[::3] + bodies[1::3] + bodies[2::3], lines=100)
+    assert {code for _decision, code in map(_outcome, heard)} <= {None, REPLAY}
+    entries = [entry for entry in ask.activity(limit=1000)["activities"] if entry["decision"] == "APPROVED"]
+    steps = [entry["step_number"] for entry in sorted(entries, key=lambda entry: entry["log_index"])]
+    assert steps == sorted(set(steps))
+    approved = [answer.json["action_id"] for answer in heard if answer.json["decision"] == "APPROVED"]
+    assert sorted(approved) == sorted(entry["action_id"] for entry in entries)
+
+
+def test_one_idempotency_key_sent_fifty_times_at_once_is_charged_once_and_answered_alike(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking()
+    attested = {**_body("retry", 1), "options": {"require_attestation": True}}
+    heard = race(ask.agent, [attested] * 50, lines=50, **{"Idempotency-Key": "once"})
+    heard += race(ask.agent, [attested] * 5, lines=5, **{"Idempotency-Key": "once"})
+    assert {answer.status for answer in heard} <= {200, 409}
+    given = [answer for answer in heard if answer.status == 200]
+    assert len(given) >= 6
+    assert len({answer.body for answer in given}) == 1
+    assert given[0].json["decision"] == "APPROVED"
+    assert {answer.json["error"]["code"] for answer in heard if answer.status == 409} <= {"QWED-REQ-006"}
+    spent = ask.budget()
+    assert (spent["cost"]["current_daily_usd"], spent["requests"]["current_day"]) == (0.01, 1)
+
+
+def test_one_key_with_two_bodies_at_once_is_charged_once_and_the_other_body_is_refused(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking()
+    bodies = [_body("one", 1), _body("other", 1)] * 25
+    heard = race(ask.agent, bodies, lines=50, **{"Idempotency-Key": "two bodies"})
+    conversations = {bodies[n]["context"]["conversation_id"] for n in range(50) if heard[n].status == 200}
+    assert len(conversations) == 1
+    assert ask.budget()["cost"]["current_daily_usd"] == 0.01
+
+
+def test_a_cent_ten_thousand_times_is_exactly_one_hundred_dollars() -> None:
+    with qwed.open(":memory:") as gate:
+        agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_daily_cost_usd": 100})["agent_id"]
+        decisions = Counter(_spend(gate, agent_id, number) for number in range(10_000))
+        assert decisions == {"APPROVED": 10_000}
+        assert gate.get_agent_budget(agent_id)["cost"]["current_daily_usd"] == 100
+        refused = gate.verify_action(agent_id, SUM, {"conversation_id": "one more", "step_number": 1})
+        assert (refused.decision, refused.error["code"]) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-001")
+        assert refused.error["details"] | {"reset_at": ""} == {"limit": 100, "current": 100, "reset_at": ""}
+
+
+def _spend(gate: Gate, agent_id: str, number: int) -> str:
+    conversation, step = divmod(number, 50)
+    context = {"conversation_id": f"conv_{conversation}", "step_number": step + 1}
+    decision: str = gate.verify_action(agent_id, {"type": "calculate", "query": f"{step}+1"}, context).decision
+    return decision
+
+
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_threads_of_one_gate_share_one_budget_and_one_step(tmp_path: Any, place: str) -> None:
+    with qwed.open(":memory:" if place == "memory" else tmp_path / "data") as gate:
+        agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_requests_per_hour": 40})["agent_id"]
+        together = threading.Barrier(16)
+
+        def hurry(number: int) -> Counter[str]:
+            together.wait()
+            calls = [{"conversation_id": f"conv_{step}", "step_number": 1} for step in range(60)]
+            return Counter(gate.verify_action(agent_id, SUM, context).decision for context in calls)
+
+        with ThreadPoolExecutor(16) as threads:
+            total = sum(threads.map(hurry, range(16)), Counter[str]())
+        assert total["APPROVED"] == 40
+        assert gate.get_agent_budget(agent_id)["requests"]["current_hour"] == 40
