@@ -16,6 +16,7 @@ from qwed.words import ErrorCode, Risk
 from qwed.words.effect import RISK_OF
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+_SECTION = re.compile(r" \(spec [\d.]+\)")
 _PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -32,7 +33,11 @@ def _errors() -> str:
 
 def _routes() -> str:
     rows = (
-        [f"`{route.method} {route.path}`", route.summary, ", ".join(f"`{name}`" for name in route.query)]
+        [
+            f"`{route.method} {route.path}`",
+            _SECTION.sub("", route.summary),
+            ", ".join(f"`{name}`" for name in route.query),
+        ]
         for route in ROUTES
     )
     return _table(["route", "what it does", "query"], rows)
@@ -43,7 +48,7 @@ def _tool_rows(tools: Iterable[Tool]) -> str:
         [
             f"`{tool.name}`",
             tool.risk_level,
-            tool.effect or "read off its content",
+            tool.effect or ("read off its content" if tool.verification_engine else "none"),
             tool.verification_engine or "tool",
             "always" if tool.dangerous else "below level 3" if tool.requires_approval else "",
         ]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.docs.pages import PRINTED_URL, ROOT, environment
 from tests.support.server import Server
 

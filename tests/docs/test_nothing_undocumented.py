@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.docs.pages import ROOT
 
 from qwed.api.routes import ROUTES
 from qwed.engines.table import ENGINE_NAMES, ENGINES
@@ -16,6 +15,7 @@ from qwed.kernel.tools import TOOLS
 from qwed.settings import CLIENT_VARIABLES, Settings, settings_from, variable_of
 from qwed.store.agent import Permissions
 from qwed.words import Decision, ErrorCode
+from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
 ROW = re.compile(r"^\| `([^`]+)` \| (.*?) \|", re.MULTILINE)

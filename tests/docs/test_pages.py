@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from tests.docs.pages import (
     PAGES,
     PRINTED_URL,

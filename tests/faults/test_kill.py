@@ -21,7 +21,7 @@ from tests.support.wire import Heard, asked_at_once, message
 
 LAUNCHER = Path(__file__).with_name("crashing_server.py")
 PLACES = [*(stage.__name__ for stage in ADMISSION + JUDGEMENT), "settle", "answer", BEFORE_COMMIT, AFTER_COMMIT]
-CALLERS, CALLS = 6, 120
+CALLERS, CALLS = 6, 72
 CENT = 10_000
 
 
@@ -114,7 +114,7 @@ def story(tmp_path: Path) -> Story:
 
 def _live_through(story: Story, place: str, ends: int) -> None:
     for round_ in range(ends):
-        asked = story.end(place, times=1 + (round_ * 17 + 5) % 40, round_=round_)
+        asked = story.end(place, times=1 + (round_ * 5 + 3) % 12, round_=round_)
         books = story.require_kept()
         _retry_everything(story, asked, books)
         after = story.require_kept()

@@ -13,7 +13,7 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Every place a column's value is used, with the folded name; what is only assigned to is left out."""
     for node in statement.walk():
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            if not assigned(node) and node.table.lower() != "excluded":
+            if not _only_named(node) and node.table.lower() != "excluded":
                 yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             yield node, node.expression.name.lower()
@@ -23,14 +23,15 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             yield from ((node, each.name.lower()) for each in node.args.get("using") or ())
 
 
-def assigned(column: exp.Expr) -> bool:
-    """Whether the column stands left of the `=` in SET, or in the column list of an INSERT."""
-    parent = column.parent
-    if isinstance(parent, exp.Tuple) and isinstance(parent.parent, exp.Insert):
-        return parent.arg_key == "this"
-    if not isinstance(parent, exp.EQ) or column.arg_key != "this":
-        return isinstance(parent, exp.Star)
-    return isinstance(parent.parent, exp.Update | exp.OnConflict) and parent.arg_key == "expressions"
+def _only_named(column: exp.Expr) -> bool:
+    """Whether no value is read: left of the `=` in SET, in the list of an INSERT, in `* EXCEPT`, in a definition."""
+    place = column.parent if isinstance(column.parent, exp.Tuple | exp.Paren) else column
+    holder = place.parent
+    if isinstance(holder, exp.Insert):
+        return place.arg_key == "this"
+    if isinstance(holder, exp.EQ) and place.arg_key == "this" and holder.arg_key == "expressions":
+        return isinstance(holder.parent, exp.Update | exp.OnConflict)
+    return isinstance(holder, exp.Star) or column.find_ancestor(exp.ColumnDef, exp.Constraint) is not None
 
 
 def is_written(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str]]:

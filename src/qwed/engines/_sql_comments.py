@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlglot.tokens import Token, TokenType
 
 from qwed.engines._sql_parse import Reading, read
+from qwed.engines._sql_tokens import comments_in, gaps
 
 COMMENT_CUT = "comment_cuts_predicate"
 EXECUTABLE_COMMENT = "executable_comment"
@@ -82,12 +83,10 @@ def _doubtful(reading: Reading) -> bool:
 
 def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
     predicates = _predicate_flags(tokens)
-    ends = [-1, *(token.end for token in tokens)]
-    starts = [*(token.start for token in tokens), len(text)]
     final = _last_meaningful(tokens)
     union = any(token.token_type is TokenType.UNION for token in tokens)
-    for index, (end, start) in enumerate(zip(ends, starts, strict=True)):
-        for offset, line, body in _comments_in(text[end + 1 : start]):
+    for index, (start, end) in enumerate(gaps(text, tokens)):
+        for offset, line, body in comments_in(text[start:end]):
             yield Comment(
                 body=body,
                 line=line,
@@ -100,24 +99,6 @@ def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
 def _last_meaningful(tokens: Sequence[Token]) -> int:
     kept = [index for index, token in enumerate(tokens) if token.token_type is not TokenType.SEMICOLON]
     return kept[-1] if kept else -1
-
-
-def _comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
-    at = 0
-    while at < len(gap):
-        if gap.startswith("/*", at):
-            end = gap.find("*/", at + 2)
-            stop = len(gap) if end < 0 else end
-            yield at, False, gap[at + 2 : stop]
-            at = stop + 2
-        elif gap.startswith(("--", "//", "#"), at):
-            marker = 1 if gap[at] == "#" else 2
-            end = gap.find("\n", at)
-            stop = len(gap) if end < 0 else end
-            yield at, True, gap[at + marker : stop]
-            at = stop + 1
-        else:
-            at += 1
 
 
 def _predicate_flags(tokens: Sequence[Token]) -> list[bool]:
@@ -140,9 +121,15 @@ def _predicate_flags(tokens: Sequence[Token]) -> list[bool]:
 
 
 def _cuts(comment: Comment) -> bool:
-    if _loose_quote(comment.body):
+    if _loose_quote(comment.body) or (comment.last and _silenced_condition(comment.body)):
         return True
     return comment.line and (comment.touching or (comment.last and not comment.body.strip("-+ \t\r")))
+
+
+def _silenced_condition(body: str) -> bool:
+    """The rest of the predicate, kept from the database: `AND active = 1`."""
+    words = body.split(None, 1)
+    return len(words) == 2 and words[0].upper() in {"AND", "OR"} and any(sign in words[1] for sign in "=<>")
 
 
 def _loose_quote(body: str) -> bool:

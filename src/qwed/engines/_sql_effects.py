@@ -48,7 +48,7 @@ STATEMENTS: dict[type[exp.Expr], str] = {
 _ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "VACUUM", "LOCK", "PRAGMA", "ANALYZE"})
 _PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQUENCE"})
 _STREAMS = frozenset({"STDIN", "STDOUT"})
-_SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot)
+_SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot, exp.Final)
 _SWITCH = (exp.Grant, exp.Revoke, exp.Comment, exp.Set, exp.Use, exp.Transaction, exp.Commit, exp.Rollback, exp.Alter)
 
 
@@ -170,7 +170,7 @@ def _merge(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
 def _drop(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
     listed = node.args.get("tables") or node.expressions or [node.this]
     found = [pair for each in listed for pair in _targets(each, names)]
-    for name, table in found or [(statement_name(node), node)]:
+    for name, table in found or [(node.name.lower() or statement_name(node), node)]:
         yield Effect(EffectKind.DELETE, name), table
 
 

@@ -39,12 +39,17 @@ def normal_name(name: str) -> str:
 
 def table_name(table: exp.Table) -> str:
     """The comparable name of a table, or nothing for a function in its place."""
-    if isinstance(table.this, exp.Func):
+    if isinstance(table.this, exp.Func) or _is_variable(table):
         return ""
     parts = [part.name.lower() or part.sql().lower() for part in table.parts]
     if parts == ["dual"]:
         return ""
     return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
+
+
+def _is_variable(table: exp.Table) -> bool:
+    """`SELECT x INTO @v`: a variable of the session takes the value."""
+    return isinstance(table.parent, exp.Into) and isinstance(table.this, exp.Parameter)
 
 
 def is_catalog(name: str) -> bool:

@@ -1,8 +1,8 @@
 """From text to one syntax tree: dialects by name, bounds before the parser, and what a statement wraps."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
@@ -10,13 +10,14 @@ from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import Token, TokenType
 
+from qwed.engines._sql_tokens import backtracking, without_comments
+
 # The parser logs the text it cannot read, and that text may hold secrets.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 MAX_CHARACTERS = 100_000
 MAX_NODES = 20_000
 MAX_BACKTRACKING = 12
-"""Every join without a condition and every nested type call doubles the parser's work."""
 
 KNOWN_DIALECTS = tuple(sorted(each.value for each in Dialects if each.value not in {"", "prql", "dax"}))
 ALIASES = {"": "", "generic": "", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql", "mariadb": "mysql"}
@@ -33,8 +34,6 @@ _STATEMENT_STARTS = frozenset(
         TokenType.VALUES,
     }
 )
-_FREE_JOINS = frozenset({TokenType.CROSS, TokenType.NATURAL})
-_CONDITIONS = frozenset({TokenType.ON, TokenType.USING})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,7 +92,7 @@ def _unfit(text: str) -> str:
 
 def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
     try:
-        trees = sqlglot.parse(text, read=dialect)
+        trees = sqlglot.parse(without_comments(text, tokens), read=dialect)
     except ParseError as error:
         return Unreadable(problem=_where(error), tokens=tokens)
     except RecursionError:
@@ -129,7 +128,7 @@ def _unwrapped(reading: Reading) -> Reading | Unreadable:
     if len(reading.statements) > 1:
         return reading
     if isinstance(root, exp.Describe) and isinstance(root.this, exp.Query | exp.DML):
-        return _behind(reading, root.this.sql(dialect=reading.dialect), "EXPLAIN")
+        return replace(reading, statements=(root.this,), prefix="EXPLAIN")
     if not isinstance(root, exp.Command):
         return reading
     body = root.expression.name if isinstance(root.expression, exp.Expr) else str(root.expression or "")
@@ -142,12 +141,11 @@ def _unwrapped(reading: Reading) -> Reading | Unreadable:
 
 
 def _behind(reading: Reading, text: str, prefix: str) -> Reading | Unreadable:
-    inner = read(text, reading.dialect)
+    # Comments before the word stay in the text, so that they are judged too.
+    inner = read(reading.text[: reading.tokens[0].start] + text, reading.dialect)
     if isinstance(inner, Unreadable) or inner.prefix:
         return reading
-    return Reading(
-        text=inner.text, dialect=reading.dialect, tokens=inner.tokens, statements=inner.statements, prefix=prefix
-    )
+    return replace(inner, prefix=prefix)
 
 
 def _skip_options(body: str, dialect: str) -> int:
@@ -163,40 +161,3 @@ def _skip_options(body: str, dialect: str) -> int:
         elif depth == 0 and token.text.upper() not in _EXPLAIN_WORDS:
             return 0
     return 0
-
-
-def backtracking(tokens: Sequence[Token], dialect: str) -> int:
-    """How often the parser may have to start again: its work doubles with each."""
-    return _open_joins(tokens) + max(_type_depths(tokens, dialect), default=0)
-
-
-def _open_joins(tokens: Sequence[Token]) -> int:
-    """Joins that no ON or USING follows at their own depth."""
-    waiting: dict[int, int] = {}
-    depth, total, before = 0, 0, None
-    for token in tokens:
-        kind = token.token_type
-        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
-        if kind is TokenType.JOIN and before not in _FREE_JOINS:
-            waiting[depth] = waiting.get(depth, 0) + 1
-            total += 1
-        elif kind in _CONDITIONS and waiting.get(depth):
-            waiting[depth] -= 1
-            total -= 1
-        before = kind
-    return total
-
-
-def _type_depths(tokens: Sequence[Token], dialect: str) -> Iterator[int]:
-    types = type(Dialect.get_or_raise(dialect)).parser_class.TYPE_TOKENS
-    calls: list[bool] = []
-    before = None
-    depth = 0
-    for token in tokens:
-        if token.token_type is TokenType.L_PAREN:
-            calls.append(before in types)
-            depth += calls[-1]
-            yield depth
-        elif token.token_type is TokenType.R_PAREN and calls:
-            depth -= calls.pop()
-        before = token.token_type

@@ -16,6 +16,8 @@ def too_many_rows(statement: exp.Expr, max_rows: int | None) -> bool:
     if max_rows is None or not isinstance(statement, exp.Query) or _one_row(statement):
         return False
     limit = statement.args.get("limit")
+    if limit is None and isinstance(statement, exp.Subquery):
+        return too_many_rows(statement.this, max_rows)
     return limit is None or not _at_most(limit, max_rows)
 
 

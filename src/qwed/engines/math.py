@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mpmath.libmp import NoConvergence  # type: ignore[import-untyped]  # the library ships no types
 from sympy.polys.polyerrors import BasePolynomialError
 
 from qwed.engines._math_answers import refused
@@ -25,6 +26,7 @@ _SURPRISES = (
     BasePolynomialError,
     LookupError,
     MemoryError,
+    NoConvergence,
     NotImplementedError,
     RecursionError,
     TypeError,

@@ -180,13 +180,14 @@ class _Judgement:
         """The verdict, with a repair where one was found."""
         checks = self._checks
         status = self._status()
-        doubted = (*self._deeds.effects, *(_UNRESOLVED if self._doubts else ()))
+        effects = self._deeds.effects
+        resolved = all(effect.kind is not EffectKind.UNRESOLVED for effect in effects)
         return Verdict(
             status=status,
             engine=ENGINE,
             message="; ".join(dict.fromkeys((*checks.problems, *self._doubts)))
             or "the query may be judged by its effects",
-            effects=doubted,
+            effects=(*effects, *(_UNRESOLVED if self._doubts and resolved else ())),
             checks_passed=tuple(checks.passed),
             checks_failed=tuple(checks.failed),
             violations=self._violations,

@@ -56,7 +56,12 @@ def cut(command: str) -> Line:
     for match in _PIECE.finditer(command):
         reader.take(match.lastgroup or "other", match[0], match[match.lastgroup or 0])
     reader.end_word()
-    return Line([each for each in reader.segments if each.words or each.redirections], reader.substitutes)
+    return Line([each for each in reader.segments if not _is_idle(each)], reader.substitutes)
+
+
+def _is_idle(segment: Segment) -> bool:
+    """Whether it is only the semicolon or newline that ends a line; any other joint without a command is odd."""
+    return not (segment.words or segment.redirections or segment.joint.strip(";\n"))
 
 
 class _Reader:

@@ -37,7 +37,7 @@ class PathFinding:
 _PLAIN = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./-]*[A-Za-z0-9_/-]|[A-Za-z0-9_/]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SCHEME = re.compile(r"(?i)[a-z][a-z0-9+.-]*:/|(?:data|file|javascript):")
-_FILE_URL = re.compile(r"(?i)file:(?://(?:localhost)?)?(?=/)")
+_FILE_URL = re.compile(r"(?i)file:(?://(?:localhost)?(?=/)|(?=/(?!/)))")
 _EXPANDED = re.compile(r"\$[A-Za-z_{(]|`|(?:^|/)%[A-Za-z_]\w*%")
 # `.?` and `.*` match `..` in some shells, so such a name may lead upwards.
 _DOTTED_GLOB = re.compile(r"(?:^|/)\.[^/]*[*?\[{]|(?:^|/)[\[{][^/]*\.")
@@ -109,6 +109,8 @@ def _forms(target: str) -> tuple[list[str], str]:
         plainer = _plainer(forms[-1])
         if plainer == forms[-1]:
             return forms, _obstacle(forms)
+        if len(plainer) > MAX_LENGTH:
+            return forms, f"the path is longer than {MAX_LENGTH} characters"
         forms.append(plainer)
     return forms, f"the path is encoded more than {MAX_DECODINGS} times"
 

@@ -115,7 +115,7 @@ def _cards(text: str) -> Iterator[Finding]:
         if count == MAX_CANDIDATES:
             yield Finding(UNSCANNED, match.start(), len(text))
             return
-        digits = (match[0] + match[1]).translate(_GROUPING)
+        digits = str(int((match[0] + match[1]).translate(_GROUPING)))
         if _ISSUERS.fullmatch(digits) and _passes_luhn(digits):
             yield Finding("card", match.start(), match.end(1))
 

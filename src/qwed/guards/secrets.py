@@ -61,7 +61,7 @@ _KEY_BLOCK_END = "-----END "
 _END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 
 # A raw slash cannot stand in the password of a URL, so a port followed by a path is never taken for one.
-_USERINFO = re.compile(r"://[^\s:/@'\"<>]{0,128}:([^\s@/'\"]{1,256})@")
+_USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s@/'\"]{1,256})@")
 _BEARER = re.compile(r"(?:bearer|basic)\s{1,4}([a-z0-9._~+/=-]{16,2048})")
 
 # Matched against lower-cased text, every alternative begins with a plain letter: that lets the scan skip ahead.
@@ -74,6 +74,7 @@ _ASSIGNMENT = re.compile(
     r"(?:\\?\"(?P<double>(?:[^\"\\\r\n]|\\[^\"']){1,4096})|\\?'(?P<single>(?:[^'\\\r\n]|\\[^\"']){1,4096})"
     r"|(?P<plain>[^\s\"'&;,=()\[\]\\]{4,4096})(?P<after>[=(\[,)]?))"
 )
+_ADDRESSES = ("http://", "https://", "/")
 _VALUES = ("double", "single", "plain")
 _ASSIGNMENT_ANCHORS = ("pass", "pwd", "secret", "key", "token", "credential")
 _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -191,7 +192,7 @@ def _is_secret(match: re.Match[str], group: str, value: str) -> bool:
     if len(value) < 4 or _is_placeholder(value) or _HASH.fullmatch(value):
         return False
     if not match["name"].startswith(("pass", "pwd")):
-        return _looks_random(value) and not value.startswith(("http://", "https://", "/"))
+        return _looks_random(value) and not value.startswith(_ADDRESSES)
     if group == "plain":
         return _is_plain_password(match, value)
     return not (match["sign"] == ":" and " " in value.strip())
@@ -199,7 +200,7 @@ def _is_secret(match: re.Match[str], group: str, value: str) -> bool:
 
 def _is_plain_password(match: re.Match[str], value: str) -> bool:
     """Without quotes a word may be a variable or prose, so it must look like a value."""
-    if value.startswith("/") or match["after"] in ("(", "["):
+    if value.startswith(_ADDRESSES) or match["after"] in ("(", "["):
         return False
     if not _NAME_IN_CODE.fullmatch(value):
         return len(value) >= 6

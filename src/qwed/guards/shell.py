@@ -93,7 +93,7 @@ _ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 
 def _joints(segments: list[Segment]) -> list[str]:
     reasons = []
-    if any(each.joint.strip() for each in segments) or len(segments) > 1:
+    if any(each.joint.strip() for each in segments) or len(segments) != 1:
         reasons.append("several commands are joined")
     if any(each.redirections for each in segments):
         reasons.append("input or output is redirected")

@@ -8,6 +8,7 @@ Not looked at: the modules of installed packages and their compiled caches, whic
 """
 
 import hashlib
+import importlib
 import io
 import os
 import site
@@ -44,6 +45,7 @@ def verify_environment(
     allow: frozenset[str] = frozenset(),
 ) -> tuple[HookFinding, ...]:
     """Every unknown startup hook; without arguments, those of this very process."""
+    importlib.invalidate_caches()
     path = [each for each in (sys.path if search_path is None else search_path) if each]
     directories = _site_directories() if site_directories is None else site_directories
     found = (

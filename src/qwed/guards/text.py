@@ -12,7 +12,7 @@ UNSCANNED = "unscanned"
 MAX_STRINGS = 10_000
 MAX_DEPTH = 64
 # A card number sent as a JSON number is as readable as one sent as text.
-_TELLING_NUMBERS = range(10**12, 10**19)
+_TELLING_NUMBERS = (10**12, 10**19)
 
 
 class Finding(NamedTuple):
@@ -46,7 +46,7 @@ def strings_in(parameters: Any) -> Strings:
             if depth == MAX_DEPTH or len(value) + len(waiting) + len(pairs) > MAX_STRINGS:
                 return Strings(tuple(pairs), complete=False)
             waiting.extend(reversed(list(_members(path, value, depth + 1))))
-        elif isinstance(value, int | float) and value in _TELLING_NUMBERS:
+        elif isinstance(value, int | float) and _TELLING_NUMBERS[0] <= value < _TELLING_NUMBERS[1]:
             pairs.append((path, str(int(value))))
     return Strings(tuple(pairs), complete=len(pairs) <= MAX_STRINGS)
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from qwed.guards.pii import find_pii
 from qwed.guards.secrets import find_secrets
-from qwed.guards.text import strings_in
+from qwed.guards.text import UNSCANNED, strings_in
 from qwed.kernel.request import Action
 
 RECIPIENTS = frozenset({"to", "cc", "bcc", "from", "sender", "recipient", "recipients", "reply_to", "email"})
@@ -30,20 +30,21 @@ NOTHING_SAID = Content()
 def read_content(action: Action) -> Content:
     """Look at every string of the action."""
     texts = [("", text) for text in (action.query, action.code, action.target) if text]
-    found = strings_in(action.parameters) if action.parameters else None
-    if found is not None:
-        texts.extend(found)
+    strings = strings_in(action.parameters) if action.parameters else None
+    if strings is not None:
+        texts.extend(strings)
     if not texts:
         return NOTHING_SAID
-    pii_at = [path for path, text in texts if find_pii(text)]
+    pii_at = {path: {finding.kind for finding in found} for path, text in texts if (found := find_pii(text))}
     secrets = {finding.kind for _path, text in texts for finding in find_secrets(text)}
     secrets.update(_named_secrets(action.parameters))
+    unread = UNSCANNED in secrets or any(UNSCANNED in kinds for kinds in pii_at.values())
     return Content(
         has_pii=bool(pii_at),
         leaks_pii=not all(path.partition(".")[0].lower() in RECIPIENTS for path in pii_at),
-        secrets=tuple(sorted(secrets)),
+        secrets=tuple(sorted(secrets - {UNSCANNED})),
         privileged=any(word in text.lower() for _path, text in texts for word in PRIVILEGED),
-        complete=found is None or found.complete,
+        complete=not unread and (strings is None or strings.complete),
     )
 
 

@@ -66,6 +66,10 @@ def judge_shell(case: Case) -> Verdict:
             violations=found.violations,
             checks_failed=("no_dangerous_calls",),
         )
+    if not _paths_allowed(found.effects, case.agent.permissions.allowed_paths):
+        return _failed(
+            SHELL, "path_allowed", "the command touches a path outside the agent's allowed paths", EffectKind.UNRESOLVED
+        )
     unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in found.effects)
     return Verdict(
         status=Status.INCONCLUSIVE if unresolved else Status.VERIFIED,
@@ -75,6 +79,16 @@ def judge_shell(case: Case) -> Verdict:
         checks_passed=("no_dangerous_calls",),
         checks_failed=("command_resolved",) if unresolved else (),
     )
+
+
+_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
+
+
+def _paths_allowed(effects: tuple[Effect, ...], allowed: tuple[str, ...] | None) -> bool:
+    if allowed is None:
+        return True
+    targets = [effect.target for effect in effects if effect.kind in _ON_FILES and effect.target]
+    return all(paths.resolve(target, allowed).place is paths.Place.INSIDE for target in targets)
 
 
 JUDGES = {TOOL: judge_tool, PATH: judge_path, SHELL: judge_shell}

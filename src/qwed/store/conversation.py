@@ -56,3 +56,11 @@ class Conversation:
         self.steps += 1
         if step.state_fingerprint is not None and decision is Decision.APPROVED:
             self.window = (*self.window, step.state_fingerprint)[-WINDOW:]
+
+    def past(self) -> tuple[int, int, str, int, tuple[str, ...], int]:
+        """Everything it remembers, for `restore`."""
+        return self.last_step, self.steps, self.fingerprint, self.repeats, self.window, self.written
+
+    def restore(self, past: tuple[int, int, str, int, tuple[str, ...], int]) -> None:
+        """Remember `past` and nothing since."""
+        self.last_step, self.steps, self.fingerprint, self.repeats, self.window, self.written = past

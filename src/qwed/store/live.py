@@ -39,6 +39,7 @@ class LiveState:
         self._reservations: dict[tuple[str, str, int], Reservation] = {}
         self._swept = monotonic()
         self.forgot = False
+        self._stale = False
 
     def conversation(self, agent_id: str, conversation_id: str) -> Conversation:
         """The committed past of a conversation, from memory or disk."""
@@ -52,6 +53,7 @@ class LiveState:
 
     def usage(self, agent_id: str) -> Usage:
         """The counters of an agent, from memory or disk."""
+        self._refresh()
         known = self._usages.get(agent_id)
         if known is None:
             known = self._usages[agent_id] = self._load_usage(agent_id)
@@ -59,6 +61,7 @@ class LiveState:
 
     def reserve(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         """Hold a step, or say why not."""
+        self._refresh()
         now = self._monotonic()
         self._sweep(now)
         conversation = self.conversation(agent.agent_id, conversation_id)
@@ -93,11 +96,13 @@ class LiveState:
             del self._reservations[place]
             reservation.conversation.reserved -= 1
         if reservation.held is not NOTHING:
-            self.usage(reservation.agent.agent_id).hold(reservation.held, -1)
+            # Not `usage()`: giving back must never need the disk.
+            self._usages[reservation.agent.agent_id].hold(reservation.held, -1)
             reservation.held = NOTHING
 
     def refuses_commit(self, reservation: Reservation) -> ErrorCode | None:
         """Asked again at the moment of truth: other steps may have committed since the step was reserved."""
+        self._refresh()
         if not self.holds(reservation):
             return ErrorCode.LEASE_EXPIRED
         conversation = reservation.conversation
@@ -117,6 +122,20 @@ class LiveState:
             usage.charge(settlement.charge, settlement.decision, agent.limits)
         return usage
 
+    def undo(self, settlement: Settlement) -> Callable[[], None]:
+        """Puts counters and conversation back as they are now; for a settlement that fails half-way."""
+        usage, reservation = self.usage(settlement.agent.agent_id), settlement.reservation
+        spent = usage.spent()
+        past = None if reservation is None else reservation.conversation.past()
+
+        def put_back() -> None:
+            usage.restore(spent)
+            if reservation is not None and past is not None:
+                reservation.conversation.restore(past)
+                reservation.settled = False
+
+        return put_back
+
     def forget_old(self, durable: int) -> None:
         """Keep memory bounded: drop the conversations longest unused whose state is on disk."""
         while len(self._conversations) > REMEMBERED_CONVERSATIONS:
@@ -127,17 +146,22 @@ class LiveState:
             self.forgot = True
 
     def distrust(self) -> None:
-        """A commit failed: what memory says may not be on disk, so read it again. What is held stays held."""
-        self._conversations.clear()
-        self.forgot = True
+        """A commit failed: what memory says may not be on disk. It is read again before it is next believed."""
+        self.forgot = self._stale = True
+
+    def _refresh(self) -> None:
+        """Read again what is distrusted; what is held stays held. If the disk cannot be read, nothing changes."""
+        if not self._stale:
+            return
+        places = {(held.agent.agent_id, held.conversation_id) for held in self._reservations.values()}
+        conversations = {place: self._load_conversation(*place) for place in places}
+        usages = {agent_id: self._load_usage(agent_id) for agent_id in self._usages}
         for reservation in self._reservations.values():
-            held = self.conversation(reservation.agent.agent_id, reservation.conversation_id)
-            held.reserved += 1
-            reservation.conversation = held
-        before, self._usages = self._usages, {}
-        for agent_id, usage in before.items():
-            if usage.held_requests:
-                self.usage(agent_id).take_held(usage)
+            reservation.conversation = conversations[reservation.agent.agent_id, reservation.conversation_id]
+            reservation.conversation.reserved += 1
+        for agent_id, usage in usages.items():
+            usage.take_held(self._usages[agent_id])
+        self._conversations, self._usages, self._stale = OrderedDict(conversations), usages, False
 
     def _sweep(self, now: float) -> None:
         if now - self._swept < self._lease_seconds:

@@ -25,7 +25,7 @@ from qwed.store.protocol import (
     Tally,
 )
 from qwed.store.usage import Charge, Exceeded, Spent, Usage
-from qwed.store.writer import GroupWriter, InlineWriter, Write
+from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
 from qwed.waiting import Ticket, announce
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, Clock
@@ -63,7 +63,7 @@ class SqliteStore:
         self._tools: dict[str, dict[str, bytes]] = {}
 
     def _open(self, place: Path | str) -> None:
-        self._writer: GroupWriter | InlineWriter
+        self._writer: GroupWriter | InlineWriter | ClosedWriter
         self._fresh = False
         self._browse_lock: threading.Lock | threading.RLock
         if place == MEMORY:
@@ -76,23 +76,32 @@ class SqliteStore:
         directory = Path(place)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock_file = _own(directory / LOCK_NAME)
-        file = directory / FILE_NAME
+        try:
+            self._open_file(directory / FILE_NAME)
+        except BaseException:
+            self._give_back_directory()
+            raise
+
+    def _open_file(self, file: Path) -> None:
         writing = _connect(str(file))
         os.chmod(file, 0o600)
         migrate(writing)
         # Two readers, because a long page of history must not hold up a decision that reads one row.
         self._reader, self._browser = _connect(str(file)), _connect(str(file))
         self._browse_lock = threading.Lock()
-        self._writer = GroupWriter(writing, self._distrust)
+        self._writer = GroupWriter(writing, self._distrust, StillThere(file).check)
 
     def close(self) -> None:
         """Write what is queued and give the directory back."""
         with self._lock:
-            writer, self._writer = self._writer, InlineWriter(sqlite3.connect(MEMORY))
+            writer, self._writer = self._writer, ClosedWriter()
         with self._browse_lock:
             self._browser.close()
         self._reader.close()
         writer.close()
+        self._give_back_directory()
+
+    def _give_back_directory(self) -> None:
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
@@ -142,10 +151,12 @@ class SqliteStore:
 
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]:
         known = self._tools.get(organisation_id)
-        if known is None:
+        if known is not None:
+            return known
+        # Locked, so that what was read before a change is not remembered after it.
+        with self._lock:
             found = self._all("SELECT name, row FROM tools WHERE organisation_id = ?", (organisation_id,))
-            known = self._tools[organisation_id] = dict(found)
-        return known
+            return self._tools.setdefault(organisation_id, dict(found))
 
     def put_tool(self, organisation_id: str, name: str, row: bytes) -> Ticket[None]:
         with self._lock:
@@ -176,6 +187,7 @@ class SqliteStore:
 
     def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         with self._lock:
+            self._live.forget_old(self._writer.written)
             return self._live.reserve(agent, conversation_id, step)
 
     def hold(self, reservation: Reservation, charge: Charge, now: float) -> Exceeded | None:
@@ -201,27 +213,35 @@ class SqliteStore:
                     return refusal
             elif settlement.decision.commits:
                 raise ValueError("a decision that commits needs a reserved step")
-            usage = self._live.apply(settlement, settlement.activity.at)
-            write = Write()
-            self._submitted += 1
-            if committing is not None:
-                write.conversation = self._advance(committing, settlement.decision)
-            self._record(settlement, usage, write)
-            return self._writer.submit(write)
+            index, undo = self._next(settlement.agent.organisation_id), self._live.undo(settlement)
+            try:
+                ticket = self._writer.submit(self._apply(settlement, committing, index))
+            except BaseException:
+                # Nothing was submitted, so memory must not be ahead of the disk.
+                undo()
+                raise
+            self._next_index[settlement.agent.organisation_id] = index + 1
+            return ticket
+
+    def _apply(self, settlement: Settlement, committing: Reservation | None, index: int) -> Write:
+        usage = self._live.apply(settlement, settlement.activity.at)
+        write = Write()
+        self._submitted += 1
+        if committing is not None:
+            write.conversation = self._advance(committing, settlement.decision)
+        self._record(settlement, Settled(index, usage.spent()), write)
+        return write
 
     def _advance(self, reservation: Reservation, decision: Decision) -> tuple[Any, ...]:
         conversation = reservation.conversation
         conversation.commit(reservation.step, decision)
         conversation.written = self._submitted
-        self._live.forget_old(self._writer.written)
         return rows.of_conversation(reservation.agent.agent_id, reservation.conversation_id, conversation)
 
-    def _record(self, settlement: Settlement, usage: Usage, write: Write) -> None:
+    def _record(self, settlement: Settlement, settled: Settled, write: Write) -> None:
         agent, activity = settlement.agent, settlement.activity
-        spent = usage.spent()
-        settled = Settled(self._allot(agent.organisation_id), spent)
         write.result = settled
-        write.usage = (agent.agent_id, *spent)
+        write.usage = (agent.agent_id, *settled.spent)
         write.tally = (agent.agent_id, int(activity.at // DAY), activity.decision, activity.cost)
         write.activity = (
             agent.organisation_id,
@@ -241,12 +261,11 @@ class SqliteStore:
                 (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
             )
 
-    def _allot(self, organisation_id: str) -> int:
+    def _next(self, organisation_id: str) -> int:
         index = self._next_index.get(organisation_id)
         if index is None:
             row = self._one("SELECT max(log_index) + 1 FROM activities WHERE organisation_id = ?", (organisation_id,))
             index = (row[0] if row else None) or 0
-        self._next_index[organisation_id] = index + 1
         return index
 
     # Looking back
@@ -320,6 +339,24 @@ class SqliteStore:
             self._next_index.clear()
             self._tools.clear()
             self._live.distrust()
+
+
+class StillThere:
+    """SQLite writes on into a removed file without a word; what is written there is not kept."""
+
+    def __init__(self, file: Path) -> None:
+        self._files = (str(file), f"{file}-wal")
+        self._known = [_identity(name) for name in self._files]
+
+    def check(self) -> None:
+        """FileNotFoundError unless the files at our place are the ones we opened."""
+        if [_identity(name) for name in self._files] != self._known:
+            raise FileNotFoundError("the database file was replaced")
+
+
+def _identity(name: str) -> tuple[int, int]:
+    status = os.stat(name)
+    return status.st_dev, status.st_ino
 
 
 def _connect(place: str) -> sqlite3.Connection:

@@ -27,6 +27,10 @@ class Charge(NamedTuple):
 NOTHING = Charge()
 
 
+MOST_COUNTED = 2**62
+"""Where nobody chose a limit: a sum past what the database can hold would stop the writes of every other agent."""
+
+
 class Exceeded(NamedTuple):
     """Which limit would be passed."""
 
@@ -123,6 +127,11 @@ class Usage:
             self.pending_tokens += charge.tokens
             self.pending_high_risk += charge.high_risk_calls
 
+    def restore(self, spent: Spent) -> None:
+        """Count as it stood at `spent`; what is held stays."""
+        for name, value in zip(Spent._fields, spent, strict=True):
+            setattr(self, name, value)
+
     def spent(self) -> Spent:
         """The counters as they stand."""
         return Spent(
@@ -205,6 +214,10 @@ BUDGET_CHECKS = (
 
 
 def active_checks(limits: Limits) -> tuple[tuple[int, _Check], ...]:
-    """The checks that have a limit; most agents have one or two."""
+    """The checks that have a limit. What an agent states for itself, cost and tokens, always has one."""
     found = ((row.limit(limits), row) for row in BUDGET_CHECKS)
-    return tuple((limit, row) for limit, row in found if limit is not None)
+    return tuple(
+        (MOST_COUNTED if limit is None else limit, row)
+        for limit, row in found
+        if limit is not None or row.code is not ErrorCode.RATE_EXCEEDED
+    )

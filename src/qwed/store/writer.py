@@ -78,12 +78,24 @@ def _sums(batch: list[Write]) -> list[Row]:
     return [(*key, *total) for key, total in sums.items()]
 
 
+FAILURES = (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, MemoryError)
+"""Whatever a write can raise: the thread answers for everyone, so it must outlive each of them."""
+
+
+def _always() -> None:
+    """No condition."""
+
+
 class GroupWriter:
     """One thread that owns the writing connection."""
 
-    def __init__(self, connection: sqlite3.Connection, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, on_failure: Callable[[], None], require: Callable[[], None] = _always
+    ) -> None:
         self._connection = connection
         self._on_failure = on_failure
+        self._require = require
+        """Raises where a commit would be worth nothing."""
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self.written = 0
@@ -141,8 +153,9 @@ class GroupWriter:
 
     def _commit(self, batch: list[Write]) -> None:
         try:
+            self._require()
             write_batch(self._connection, batch)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             self._fail(batch, error)
             return
         self.written += len(batch)
@@ -150,12 +163,32 @@ class GroupWriter:
             write.ticket.complete(write.result)
         announce(write.ticket for write in batch)
 
-    def _fail(self, batch: list[Write], error: sqlite3.Error) -> None:
+    def _fail(self, batch: list[Write], error: Exception) -> None:
         self._on_failure()
         failure = StoreError(f"could not write: {error}")
         for write in batch:
             write.ticket.fail(failure)
         announce(write.ticket for write in batch)
+
+
+class ClosedWriter:
+    """After the store is closed nothing can be kept, so nothing is accepted."""
+
+    written = 0
+
+    def submit(self, _write: Write) -> Ticket[Any]:
+        """StoreError, always."""
+        raise StoreError("the store is closed")
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def drain(self) -> list[Write]:
+        """Nothing waits."""
+        return []
+
+    def close(self) -> None:
+        """It is."""
 
 
 class InlineWriter:

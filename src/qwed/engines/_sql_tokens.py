@@ -1,0 +1,87 @@
+"""What can be told before parsing: the gaps between tokens, and how hard the parser would have to work."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokens import Token, TokenType
+
+_FREE_JOINS = frozenset({TokenType.CROSS, TokenType.NATURAL})
+_CONDITIONS = frozenset({TokenType.ON, TokenType.USING})
+
+
+def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Where nothing but blanks and comments stands: before the first token, between them, after the last."""
+    at = 0
+    for token in tokens:
+        yield at, token.start
+        at = token.end + 1
+    yield at, len(text)
+
+
+def without_comments(text: str, tokens: Sequence[Token]) -> str:
+    """The text with each gap blank, so that `ORDER /* x */ BY` is read as what it is; positions stay."""
+    # The body of a command is one token whose place the tokenizer does not tell.
+    if any(token.token_type is TokenType.COMMAND for token in tokens):
+        return text
+    pieces: list[str] = []
+    for (start, end), token in zip(gaps(text, tokens), [*tokens, None], strict=True):
+        pieces.append("".join("\n" if character == "\n" else " " for character in text[start:end]))
+        if token is not None:
+            pieces.append(text[token.start : token.end + 1])
+    return "".join(pieces)
+
+
+def comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
+    """(offset, whether it ends with its line, body) of each comment in a gap."""
+    at = 0
+    while at < len(gap):
+        if gap.startswith("/*", at):
+            end = gap.find("*/", at + 2)
+            stop = len(gap) if end < 0 else end
+            yield at, False, gap[at + 2 : stop]
+            at = stop + 2
+        elif gap.startswith(("--", "//", "#"), at):
+            marker = 1 if gap[at] == "#" else 2
+            end = gap.find("\n", at)
+            stop = len(gap) if end < 0 else end
+            yield at, True, gap[at + marker : stop]
+            at = stop + 1
+        else:
+            at += 1
+
+
+def backtracking(tokens: Sequence[Token], dialect: str) -> int:
+    """How often the parser may have to start again: each open join and each nested type call doubles its work."""
+    return _open_joins(tokens) + max(_type_depths(tokens, dialect), default=0)
+
+
+def _open_joins(tokens: Sequence[Token]) -> int:
+    """Joins that no ON or USING follows at their own depth."""
+    waiting: dict[int, int] = {}
+    depth, total, before = 0, 0, None
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if kind is TokenType.JOIN and before not in _FREE_JOINS:
+            waiting[depth] = waiting.get(depth, 0) + 1
+            total += 1
+        elif kind in _CONDITIONS and waiting.get(depth):
+            waiting[depth] -= 1
+            total -= 1
+        before = kind
+    return total
+
+
+def _type_depths(tokens: Sequence[Token], dialect: str) -> Iterator[int]:
+    types = type(Dialect.get_or_raise(dialect)).parser_class.TYPE_TOKENS
+    calls: list[bool] = []
+    before = None
+    depth = 0
+    for token in tokens:
+        if token.token_type is TokenType.L_PAREN:
+            calls.append(before in types)
+            depth += calls[-1]
+            yield depth
+        elif token.token_type is TokenType.R_PAREN and calls:
+            depth -= calls.pop()
+        before = token.token_type

@@ -1,0 +1,116 @@
+"""The first minute on a new machine: what `make setup` says when something is missing, and that it goes on."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, environment
+
+NO_VENV = '#!/bin/sh\ncase "$*" in *"import venv, ensurepip"*) exit 1;; esac\nexec {python} "$@"\n'
+TOO_OLD = "#!/bin/sh\nexit 1\n"
+PLAIN = ("sh", "cat", "dirname", "env", "id")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what the setup reads, in which it can do no harm."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
+
+
+def run(script: str, place: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=place,
+        env=environment() | {"SYSTEM_PACKAGES": "no"} | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def program(file: Path, text: str) -> str:
+    file.write_text(text)
+    file.chmod(0o755)
+    return str(file)
+
+
+def bare(place: Path, *names: str) -> str:
+    """A PATH with nothing on it but plain commands and `names`."""
+    directory = place / "bin"
+    directory.mkdir()
+    for name in (*PLAIN, *names):
+        found = shutil.which(name)
+        assert found is not None, name
+        (directory / name).symlink_to(found)
+    return str(directory)
+
+
+def test_without_a_python_that_is_new_enough_it_says_which_is_needed(copy: Path) -> None:
+    done = run("sh scripts/setup", copy, PYTHON=program(copy / "old", TOO_OLD))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "Python 3.11 or newer is needed" in done.stderr
+
+
+def test_without_the_venv_module_it_says_which_package_has_it(copy: Path) -> None:
+    python = program(copy / "python", NO_VENV.format(python=sys.executable))
+    done = run("sh scripts/setup", copy, PYTHON=python)
+    assert done.returncode == 1
+    assert "python3-venv" in done.stderr
+    assert not (copy / ".venv").exists()
+
+
+def test_missing_programs_are_named_with_their_purpose_and_do_not_fail_the_setup(copy: Path) -> None:
+    done = run("set -eu; . scripts/common; system_packages", copy, PATH=bare(copy))
+    assert done.returncode == 0
+    assert "bubblewrap is missing: it is for" in done.stderr
+    assert "curl is missing: the documentation's" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("with your package manager: bubblewrap curl")
+
+
+def test_a_package_manager_that_fails_does_not_fail_the_setup(copy: Path) -> None:
+    path = bare(copy, "timeout")
+    program(Path(path) / "apt-get", "#!/bin/sh\nexit 100\n")
+    program(Path(path) / "sudo", '#!/bin/sh\nshift\nexec "$@"\n')
+    done = run("set -eu; . scripts/common; system_packages", copy, PATH=path, SYSTEM_PACKAGES="yes")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == "qwed: that did not work; going on without: bubblewrap curl"
+
+
+def test_nothing_is_said_where_nothing_is_missing(copy: Path) -> None:
+    path = bare(copy)
+    for name in ("bwrap", "curl"):
+        program(Path(path) / name, TOO_OLD)
+    done = run("set -eu; . scripts/common; system_packages", copy, PATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "scripts/setup", "scripts/common"])
+def test_the_environment_is_made_anew_when_what_it_is_made_from_changes(copy: Path, name: str) -> None:
+    ask = f". scripts/common; fingerprint '{sys.executable}'"
+    before, again = run(ask, copy).stdout, run(ask, copy).stdout
+    with (copy / name).open("a") as file:
+        file.write("# changed\n")
+    assert before == again != run(ask, copy).stdout
+
+
+def test_make_alone_lists_the_verbs() -> None:
+    done = subprocess.run(["make"], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=60)
+    assert [line.split()[:2] for line in done.stdout.splitlines()][:3] == [
+        ["make", "help"],
+        ["make", "setup"],
+        ["make", "run"],
+    ]
+
+
+def test_ci_runs_the_two_commands_contributing_names() -> None:
+    script = ROOT / ".ci" / "run"
+    lines = [line for line in script.read_text().splitlines() if line.startswith("make ")]
+    assert lines == ["make test", "make check"]
+    assert os.access(script, os.X_OK)
