@@ -49,6 +49,11 @@ class Reply(Mapping[str, Any]):
             self._members = msgspec.json.decode(msgspec.json.encode(self._struct))
         return self._members or {}
 
+    @property
+    def decided(self) -> str | None:
+        """The decision alone, without building the rest."""
+        return getattr(self._struct, "decision", None)
+
     def __getitem__(self, name: str) -> Any:
         return self._plain()[name]
 

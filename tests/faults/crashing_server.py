@@ -43,10 +43,14 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--place", required=True)
     parser.add_argument("--times", type=int, required=True)
+    parser.add_argument("--from-start", action="store_true", help="watch the first start too")
     given = parser.parse_args()
     fuse = Fuse(given.place, given.times)
+    if given.from_start:
+        _watch_commits(fuse)
     opened = open_services(settings_from(data_dir=given.data_dir))
-    _watch_commits(fuse)
+    if not given.from_start:
+        _watch_commits(fuse)
     app = App(replace(opened.services, at_stage=fuse.reach))
     listening = _listen("127.0.0.1", 0)
     host, port = listening.getsockname()

@@ -1,32 +1,42 @@
 """Spec 9.7, Environment Integrity: real servers in environments that were tampered with."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import httpx
 import pytest
 
 import qwed
 from tests.spec.sections import spec
-from tests.support.server import Server
+from tests.support.server import SERVE, Server
 
 POISON = "import os; os.environ['POISONED'] = '1'\n"
 
 
-def _refusal(place: Path, command: tuple[str, ...] | None = None, **environment: str) -> str:
+def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -> str:
     """What a server that must not start says; nothing may be left in its data directory."""
     data = place / "data"
-    with pytest.raises(RuntimeError) as stopped:
-        Server(data, *([] if command is None else [command]), **environment)
+    refused = subprocess.run(
+        [*command, "--data-dir", str(data)],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode != 0
+    assert "listens on" not in refused.stdout
     assert not (data / "qwed.db").exists()
     assert not (data / "owner.key").exists()
-    return str(stopped.value)
+    return refused.stderr
 
 
-def _starts(place: Path, command: tuple[str, ...] | None = None, **environment: str) -> None:
-    server = Server(place / "data", *([] if command is None else [command]), **environment)
+def _starts(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -> None:
+    server = Server(place / "data", command, **environment)
+    assert httpx.get(f"{server.base_url}/health").status_code == 200
     assert (server.data_dir / "qwed.db").exists()
     assert server.stop() == 0
 

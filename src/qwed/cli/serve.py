@@ -46,6 +46,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.api.logs import configure
     from qwed.guards.startup_hooks import require_clean_environment
     from qwed.kernel.wiring import open_services
+    from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
 
     configure(settings.log_level)
@@ -55,7 +56,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     require_clean_environment(settings.startup_hooks_allow)
     try:
         opened = open_services(settings)
-    except (DataDirectoryInUse, PermissionError) as error:
+    except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
         return _sorry(str(error))
     config = uvicorn.Config(
         App(opened.services),

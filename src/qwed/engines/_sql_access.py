@@ -116,7 +116,7 @@ def _own_columns(statement: exp.Expr, names: Names) -> Iterator[tuple[exp.Expr, 
         if not derived(column, names):
             yield column, column.name.lower()
     for node, name in columns_read(statement):
-        if not isinstance(node, exp.Column | exp.JSONPathKey):
+        if isinstance(node, exp.Dot | exp.Join):
             yield node, name
 
 
@@ -127,8 +127,15 @@ def _written(statement: exp.Expr, names: Names) -> Iterator[tuple[str, str]]:
 def _reads(statement: exp.Expr, names: Names, limits: Limits) -> Iterator[tuple[str, str]]:
     for node, name in columns_read(statement):
         yield _owner(node, name, names, limits), name
+        yield from (("", part) for part in _fields_passed(node, names))
     if limits.schema:
         yield from limits.schema.starred(statement, names)
+
+
+def _fields_passed(node: exp.Expr, names: Names) -> list[str]:
+    """The columns on the way of a path such as `t.password.hash`: what qualifies a name and is no table."""
+    parts = [part.name.lower() for part in node.parts[:-1]] if isinstance(node, exp.Column) else []
+    return [part for part in parts if not names.behind(part) and not names.is_derived(part)]
 
 
 def _owner(node: exp.Expr, column: str, names: Names, limits: Limits) -> str:

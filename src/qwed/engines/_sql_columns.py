@@ -17,10 +17,19 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
                 yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             yield node, node.expression.name.lower()
-        elif isinstance(node, exp.JSONPathKey):
-            yield node, str(node.this).lower()
-        elif isinstance(node, exp.Join):
-            yield from ((node, each.name.lower()) for each in node.args.get("using") or ())
+        else:
+            yield from ((node, each.lower()) for each in _names_in(node))
+
+
+def _names_in(node: exp.Expr) -> list[str]:
+    """Columns and fields named outside a column reference: USING, `x['name']`, a path into JSON."""
+    if isinstance(node, exp.Join):
+        return [each.name for each in node.args.get("using") or ()]
+    if isinstance(node, exp.Bracket):
+        return [each.name for each in node.expressions if isinstance(each, exp.Literal) and each.is_string]
+    if isinstance(node, exp.StructExtract):
+        return [node.expression.name]
+    return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 
 def _only_named(column: exp.Expr) -> bool:

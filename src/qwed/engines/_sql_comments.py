@@ -62,11 +62,24 @@ def comment_violations(text: str, tokens: Sequence[Token], dialect: str) -> Iter
 
 
 def reads_differently(reading: Reading) -> bool:
-    """Whether a text without a dialect means something else to MySQL: escapes, `#`, and `--` without a space."""
+    """Whether another database reads another text: escaped names; without a dialect also `\\`, `#` and `--x`."""
+    if _escaped_name(reading):
+        return True
     if reading.dialect or not _doubtful(reading):
         return False
     other = read(reading.text, "mysql")
     return isinstance(other, Reading) and _spans(other.tokens) != _spans(reading.tokens)
+
+
+def _escaped_name(reading: Reading) -> bool:
+    """`U&"p\\0061ssword"`, which the standard reads as one name and the parser as an operation."""
+    text = reading.text
+    return any(
+        token.token_type is TokenType.AMP
+        and text[token.start - 1 : token.start].lower() == "u"
+        and text[token.end + 1 : token.end + 2] in ('"', "'")
+        for token in reading.tokens
+    )
 
 
 def _spans(tokens: Sequence[Token]) -> list[tuple[int, int]]:

@@ -120,7 +120,7 @@ def _judge_reads(names: Names, targets: set[int], deeds: Deeds) -> None:
     for table in names.tables:
         if is_file(table):
             deeds.violations.append(FILE_ACCESS)
-        if isinstance(table.this, exp.Parameter | exp.Placeholder):
+        if isinstance(table.this, exp.Parameter | exp.Placeholder) or table.alias_column_names:
             deeds.effects.append(Effect(EffectKind.UNRESOLVED, names.name_of(table)))
             deeds.unknown_sources.append(names.name_of(table))
         elif id(table) not in targets:

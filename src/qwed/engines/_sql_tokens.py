@@ -19,16 +19,22 @@ def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 
 def without_comments(text: str, tokens: Sequence[Token]) -> str:
-    """The text with each gap blank, so that `ORDER /* x */ BY` is read as what it is; positions stay."""
-    # The body of a command is one token whose place the tokenizer does not tell.
-    if any(token.token_type is TokenType.COMMAND for token in tokens):
-        return text
-    pieces: list[str] = []
-    for (start, end), token in zip(gaps(text, tokens), [*tokens, None], strict=True):
-        pieces.append("".join("\n" if character == "\n" else " " for character in text[start:end]))
-        if token is not None:
-            pieces.append(text[token.start : token.end + 1])
-    return "".join(pieces)
+    """The text with each comment blank, so that `ORDER /* x */ BY` is read as what it is; positions stay."""
+    characters = list(text)
+    for start, end in gaps(text, tokens):
+        for offset, length in _comment_spans(text[start:end]):
+            place = slice(start + offset, start + offset + length)
+            characters[place] = ["\n" if each == "\n" else " " for each in characters[place]]
+    return "".join(characters)
+
+
+def _comment_spans(gap: str) -> list[tuple[int, int]]:
+    """Where the comments of a gap are; none where more than comments stands in it, as in the body of a command."""
+    spans = [(offset, len(body) + 4 - 2 * line) for offset, line, body in comments_in(gap)]
+    rest = list(gap)
+    for offset, length in spans:
+        rest[offset : offset + length] = " " * len(rest[offset : offset + length])
+    return [] if "".join(rest).strip() else spans
 
 
 def comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:

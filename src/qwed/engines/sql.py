@@ -141,9 +141,12 @@ class _Judgement:
 
     def _find_doubts(self) -> list[str]:
         doubts = [f"function `{name}` is not known to be harmless" for name in self._deeds.unknown_calls]
-        doubts += [f"what `{name}` reads is not known: name a table" for name in self._deeds.unknown_sources]
+        doubts += [
+            f"what is read from `{name}` is not known: name the table and its columns as they are"
+            for name in self._deeds.unknown_sources
+        ]
         if reads_differently(self.reading):
-            doubts.append("databases read this text in different ways: name the `dialect`")
+            doubts.append("databases read this text in different ways: name the `dialect`, and write names plainly")
         return doubts
 
     def _run_checks(self) -> None:

@@ -39,7 +39,16 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
         max_steps=settings.max_steps,
         lease_seconds=settings.step_lease_seconds,
     )
-    key = fresh_key() if in_memory else key_from(settings.signing_key_file or directory / KEY_FILE)
+    try:
+        return _around(store, settings, clock, None if in_memory else directory)
+    except BaseException:
+        # A start that fails gives the directory back.
+        store.close()
+        raise
+
+
+def _around(store: Store, settings: Settings, clock: Clock, directory: Path | None) -> Opened:
+    key = fresh_key() if directory is None else key_from(settings.signing_key_file or directory / KEY_FILE)
     pool = EnginePool(ENGINES.values(), size=settings.engine_workers or None, memory_mb=settings.engine_memory_mb)
     services = Services(
         store=store,
@@ -48,7 +57,7 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
         settings=settings,
         clock=clock,
     )
-    organisation_id, owner_key = _first_organisation(store, clock, None if in_memory else directory)
+    organisation_id, owner_key = _first_organisation(store, clock, directory)
     return Opened(services, organisation_id, owner_key)
 
 

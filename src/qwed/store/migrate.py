@@ -4,6 +4,10 @@ import sqlite3
 from importlib import resources
 
 
+class NewerDatabase(RuntimeError):
+    """The database was written by a later version, which may mean things by it that we do not know."""
+
+
 def migrations() -> list[tuple[int, str]]:
     """Every migration as (number, script), in order."""
     folder = resources.files("qwed.store") / "migrations"
@@ -16,7 +20,9 @@ def migrate(connection: sqlite3.Connection, upto: int | None = None) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     known = migrations()
     if version > known[-1][0]:
-        raise RuntimeError(f"the database is at version {version}, newer than this qwed ({known[-1][0]}): upgrade qwed")
+        raise NewerDatabase(
+            f"the database is at version {version}, newer than this qwed ({known[-1][0]}): upgrade qwed"
+        )
     for number, script in known:
         if version < number <= (upto or number):
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")

@@ -1,0 +1,1 @@
+"""`make bench`: what a decision costs, as ratios within one run."""

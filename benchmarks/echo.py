@@ -1,0 +1,24 @@
+"""Bare echo on the same HTTP server: the ceiling for anything that answers in Python."""
+
+import sys
+from typing import Any
+
+import uvicorn
+
+
+async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Read the body, send it back."""
+    if scope["type"] != "http":
+        raise RuntimeError("only http")
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+if __name__ == "__main__":
+    uvicorn.run(echo, port=int(sys.argv[1]), access_log=False, log_config=None, server_header=False, lifespan="off")

@@ -1,0 +1,76 @@
+"""A small HTTP load generator: keep-alive connections over one selector, each with one request in flight."""
+
+import selectors
+import socket
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Load(NamedTuple):
+    """What one run saw."""
+
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+
+
+class _Connection:
+    def __init__(self, host: str, port: int) -> None:
+        self.socket = socket.create_connection((host, port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.received = b""
+        self.sent_at = 0.0
+
+    def send(self, request: bytes) -> None:
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(request)
+
+    def finished(self) -> bytes | None:
+        """The body, when all of it is there."""
+        self.received += self.socket.recv(65536)
+        head, found, body = self.received.partition(b"\r\n\r\n")
+        if not found:
+            return None
+        start = head.lower().index(b"content-length:") + 15
+        length = int(head[start:].split(b"\r\n", 1)[0])
+        if len(body) < length:
+            return None
+        self.received = b""
+        return body
+
+
+def drive(host: str, port: int, requests: Iterator[bytes], *, connections: int, count: int, expect: bytes) -> Load:
+    """Send `count` requests; RuntimeError for an answer that does not hold `expect`."""
+    selector = selectors.DefaultSelector()
+    opened = [_Connection(host, port) for _ in range(connections)]
+    for connection in opened:
+        selector.register(connection.socket, selectors.EVENT_READ, connection)
+    begun, left, waits = time.perf_counter(), count, []
+    for connection in opened:
+        connection.send(next(requests))
+        left -= 1
+    while len(waits) < count:
+        for key, _ in selector.select():
+            connection = key.data
+            body = connection.finished()
+            if body is None:
+                continue
+            waits.append(time.perf_counter() - connection.sent_at)
+            if expect not in body:
+                raise RuntimeError(f"unexpected answer: {body[:500]!r}")
+            if left > 0:
+                connection.send(next(requests))
+                left -= 1
+    took = time.perf_counter() - begun
+    for connection in opened:
+        connection.socket.close()
+    waits.sort()
+    return Load(count / took, waits[len(waits) // 2] * 1e3, waits[int(len(waits) * 0.99)] * 1e3)
+
+
+def post(path: str, body: bytes, headers: dict[str, str]) -> bytes:
+    """One HTTP/1.1 request as bytes."""
+    lines = [f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

@@ -1,0 +1,133 @@
+"""Durable decisions over HTTP beside bare echo on the same server, from a second process on loopback."""
+
+import itertools
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+
+from benchmarks.load import Load, drive, post
+
+REQUESTS = 4000
+CONNECTIONS = 32
+
+ACTION = {"type": "execute_sql", "query": "SELECT id, name FROM customers WHERE status = 'active'"}
+
+
+class Rig(NamedTuple):
+    """Both servers running; `echo` and `decide` drive one load each. `resident_mb` is the idle server's memory."""
+
+    echo: Callable[[], Load]
+    decide_with_jwt: Callable[[], Load]
+    decide_without_jwt: Callable[[], Load]
+    decide_new_sql: Callable[[], Load]
+    resident_mb: float
+
+
+@contextmanager
+def rig() -> Iterator[Rig]:
+    """Start both, stop both."""
+    with tempfile.TemporaryDirectory() as folder, _echo() as echo_port, _qwed(Path(folder) / "data") as (base, pid):
+        key = (Path(folder) / "data" / "owner.key").read_text().strip()
+        resident = _resident_mb(pid)
+        agent = _register(base, key)
+        place = urlsplit(base)
+        host, port = place.hostname or "127.0.0.1", place.port or 80
+        turn = itertools.count()
+
+        def decide(options: dict[str, Any], query: Callable[[int], str]) -> Load:
+            requests = _requests(agent, next(turn), options, query)
+            return drive(host, port, requests, connections=CONNECTIONS, count=REQUESTS, expect=b'"APPROVED"')
+
+        same = str(ACTION["query"])
+        sample = next(_requests(agent, 0, {}, lambda _: same))
+        yield Rig(
+            echo=lambda: drive(
+                "127.0.0.1",
+                echo_port,
+                itertools.repeat(sample),
+                connections=CONNECTIONS,
+                count=REQUESTS,
+                expect=b"execute_sql",
+            ),
+            decide_with_jwt=lambda: decide({"require_attestation": True}, lambda _: same),
+            decide_without_jwt=lambda: decide({}, lambda _: same),
+            decide_new_sql=lambda: decide({}, lambda n: f"{same} AND id > {n}"),
+            resident_mb=resident,
+        )
+
+
+def _requests(
+    agent: dict[str, Any], turn: int, options: dict[str, Any], query: Callable[[int], str]
+) -> Iterator[bytes]:
+    headers = {"Authorization": f"Bearer {agent['agent_token']}"}
+    for n in itertools.count():
+        body = {
+            "action": {**ACTION, "query": query(turn * 1_000_000 + n)},
+            # Requests in flight together would overtake each other in one conversation, so each has its own.
+            "context": {"conversation_id": f"c{turn}_{n}", "step_number": 1},
+            "options": options,
+        }
+        yield post(f"/agents/{agent['agent_id']}/verify", json.dumps(body).encode(), headers)
+
+
+def _register(base: str, key: str) -> dict[str, Any]:
+    body = {"name": "bench", "principal_id": "bench", "type": "autonomous"}
+    response = httpx.post(f"{base}/agents/register", headers={"X-API-Key": key}, json=body)
+    response.raise_for_status()
+    registered: dict[str, Any] = response.json()
+    return registered
+
+
+@contextmanager
+def _qwed(data_dir: Path) -> Iterator[tuple[str, int]]:
+    command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "0", "--data-dir", str(data_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        base = next(word for word in process.stdout.readline().split() if word.startswith("http"))
+        _wait_ready(base)
+        try:
+            yield base, process.pid
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def _wait_ready(base: str) -> None:
+    with httpx.Client(base_url=base) as client:
+        while client.get("/ready").status_code != 200:
+            pass
+
+
+@contextmanager
+def _echo() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with subprocess.Popen([sys.executable, "-m", "benchmarks.echo", str(port)], stderr=subprocess.DEVNULL) as process:
+        _wait_open(port)
+        try:
+            yield port
+        finally:
+            process.terminate()
+
+
+def _wait_open(port: int) -> None:
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+
+
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    kilobytes = next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]
+    return int(kilobytes) / 1024

@@ -1,0 +1,173 @@
+"""Ruling 4.19 and DESIGN 6: the first start, a start after one that was cut short, and a start that must not be."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import qwed
+from qwed.gate import Gate
+from qwed.kernel.stages.authenticate import find_key
+from qwed.kernel.wiring import OWNER_KEY_FILE, close_services, open_services
+from qwed.ledger.attest import KEY_FILE
+from qwed.settings import Settings
+from qwed.store.migrate import migrate, migrations
+from qwed.store.sqlite import FILE_NAME, DataDirectoryInUse
+from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.server import SERVE, Server
+
+LAUNCHER = Path(__file__).with_name("crashing_server.py")
+SUM = {"type": "calculate", "query": "2+2"}
+PLACE = {"conversation_id": "c", "step_number": 1}
+
+
+def _require_open_house(directory: Path) -> None:
+    """The key in the file is the owner's, and decisions are made."""
+    with qwed.open(directory) as gate:
+        key = find_key((directory / OWNER_KEY_FILE).read_text().strip(), gate.services.store)
+        assert key is not None
+        assert (key.role, key.organisation_id) == ("owner", gate.organisation_id)
+        agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+        assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
+
+
+def test_the_first_start_makes_keys_that_only_their_owner_reads(tmp_path: Path) -> None:
+    directory = tmp_path / "deep" / "data"
+    _require_open_house(directory)
+    assert directory.stat().st_mode & 0o777 == 0o700
+    for name in (OWNER_KEY_FILE, KEY_FILE, FILE_NAME):
+        assert (directory / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_later_start_keeps_the_organisation_the_owner_and_the_signing_key(tmp_path: Path) -> None:
+    with qwed.open(tmp_path / "data") as gate:
+        first = (gate.organisation_id, gate.services.signer.kid)
+        assert gate.owner_key is not None
+    with qwed.open(tmp_path / "data") as gate:
+        assert (gate.organisation_id, gate.services.signer.kid) == first
+        assert gate.owner_key is None
+    _require_open_house(tmp_path / "data")
+
+
+@pytest.mark.parametrize("place", [BEFORE_COMMIT, AFTER_COMMIT])
+def test_a_first_start_cut_short_leaves_a_house_that_its_owner_can_enter(tmp_path: Path, place: str) -> None:
+    command = [sys.executable, str(LAUNCHER), "--place", place, "--times", "1", "--from-start"]
+    ended = subprocess.run([*command, "--data-dir", str(tmp_path / "data")], timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    _require_open_house(tmp_path / "data")
+
+
+def test_a_key_file_without_an_organisation_is_written_anew(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    directory.mkdir()
+    (directory / OWNER_KEY_FILE).write_text("qwed_live_of_a_start_that_was_cut_short\n")
+    (directory / "signing.new").write_text("half a")
+    _require_open_house(directory)
+
+
+def test_a_second_process_on_one_directory_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    with qwed.open(directory):
+        command = [*SERVE, "--data-dir", str(directory)]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=_bare())
+    assert second.returncode == 2
+    assert second.stderr.splitlines()[-1] == (
+        f"qwed: {directory} is in use by another qwed process; stop it, choose another --data-dir, "
+        "or use PostgreSQL to share one store between processes"
+    )
+    _require_open_house(directory)
+
+
+def test_a_second_gate_in_the_same_process_is_refused_too_and_harms_nothing(tmp_path: Path) -> None:
+    with qwed.open(tmp_path / "data") as gate:
+        with pytest.raises(DataDirectoryInUse, match="in use by another qwed process"):
+            qwed.open(tmp_path / "data")
+        agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+        assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
+
+
+def test_a_killed_server_gives_its_directory_back_at_once(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    assert server.kill() == -signal.SIGKILL
+    _require_open_house(tmp_path / "data")
+
+
+def _bare() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("QWED_", "PYTHON"))}
+
+
+def test_a_database_newer_than_this_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    newer = migrations()[-1][0] + 1
+    _set_version(directory, newer)
+    with pytest.raises(RuntimeError, match=f"version {newer}, newer than this qwed .*: upgrade qwed"):
+        open_services(Settings(data_dir=directory))
+    # The directory was given back: the right version opens it in the same process.
+    _set_version(directory, newer - 1)
+    _require_open_house(directory)
+
+
+def test_the_command_refuses_a_newer_database_with_a_sentence(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    _set_version(directory, 9999)
+    command = [*SERVE, "--data-dir", str(directory)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=_bare())
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("qwed: the database is at version 9999, newer than this qwed")
+
+
+def _set_version(directory: Path, version: int) -> None:
+    connection = sqlite3.connect(directory / FILE_NAME)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+
+
+@pytest.mark.parametrize("version", [0, *(number for number, _script in migrations())])
+def test_a_database_of_every_earlier_version_is_brought_up_and_serves(tmp_path: Path, version: int) -> None:
+    directory = tmp_path / "data"
+    directory.mkdir()
+    connection = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
+    if version:
+        assert migrate(connection, upto=version) == version
+    connection.close()
+    _require_open_house(directory)
+    connection = sqlite3.connect(directory / FILE_NAME)
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == migrations()[-1][0]
+    assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_the_version_it_found(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "db", isolation_level=None)
+    connection.execute("CREATE TABLE agents (in_the_way INTEGER)")
+    with pytest.raises(sqlite3.OperationalError, match="already exists"):
+        migrate(connection)
+    connection.close()
+    connection = sqlite3.connect(tmp_path / "db")
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == 0
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    assert names == [("agents",)]
+    connection.close()
+
+
+def test_a_signing_key_that_others_can_read_stops_the_start_and_gives_the_directory_back(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    (directory / KEY_FILE).chmod(0o644)
+    with pytest.raises(PermissionError, match="chmod 600"):
+        open_services(Settings(data_dir=directory))
+    (directory / KEY_FILE).chmod(0o600)
+    _require_open_house(directory)
+
+
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+    gate = Gate(open_services(Settings(data_dir=tmp_path / "data")))
+    close_services(gate.services)
+    close_services(gate.services)
+    _require_open_house(tmp_path / "data")

@@ -1,0 +1,145 @@
+"""Spec 5.3, Tool Registry."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import Asking
+from tests.spec.asking import Json, said
+from tests.spec.conftest import House
+from tests.spec.sections import spec
+
+# The rows of the document; `database_write` is HIGH, as the guide has it (ruling 4.3).
+PRINTED: list[Json] = [
+    {"name": "database_read", "risk_level": "low", "requires_verification": True, "verification_engine": "sql"},
+    {
+        "name": "database_write",
+        "risk_level": "high",
+        "requires_verification": True,
+        "requires_approval": True,
+        "verification_engine": "sql",
+    },
+    {
+        "name": "execute_code",
+        "risk_level": "critical",
+        "requires_verification": True,
+        "verification_engine": "code",
+        "sandbox_required": True,
+    },
+]
+
+
+def _tools(api: httpx.Client) -> dict[str, Json]:
+    return {row["name"]: row for row in api.get("/tools").json()["tools"]}
+
+
+@spec("5.3")
+@pytest.mark.parametrize("row", PRINTED, ids=lambda row: row["name"])
+def test_the_registry_lists_the_printed_rows(api: httpx.Client, row: Json) -> None:
+    shown = _tools(api)[row["name"]]
+    assert {name: shown.get(name) for name in row} == row
+
+
+@spec("5.3")
+def test_the_registry_knows_every_action_type_and_both_lists_of_the_guide(api: httpx.Client) -> None:
+    names = """
+    execute_sql database_query execute_code calculate verify_math verify_logic verify_fact verify_stats verify_image
+    database_read file_read read_file send_email api_call database_write file_write file_delete shell_command
+    read_database query_data search_web log_message get_weather
+    delete_database drop_table send_money delete_files shutdown_server revoke_access
+    """
+    assert set(names.split()) <= set(_tools(api))
+
+
+@spec("5.3")
+def test_a_described_tool_is_known_from_then_on(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+    ask = asking(type="autonomous")
+    call = {"type": "tool_call", "tool": "open_ticket", "parameters": {"title": "x"}}
+    assert said(ask(call, 1)) == ("DENIED", "QWED-AGENT-004")
+    response = api.put("/tools/open_ticket", json={"risk_level": "low"})
+    assert (response.status_code, response.json()["name"]) == (200, "open_ticket")
+    assert said(ask(call, 1)) == ("APPROVED", None)
+    assert _tools(api)["open_ticket"]["risk_level"] == "low"
+
+
+@spec("5.3")
+def test_a_row_may_be_changed_and_the_change_counts_at_once(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+    ask = asking(type="autonomous")
+    call = {"type": "tool_call", "tool": "move_ticket"}
+    api.put("/tools/move_ticket", json={"risk_level": "low"})
+    assert ask(call, 1)["decision"] == "APPROVED"
+    api.put("/tools/move_ticket", json={"risk_level": "critical"})
+    assert said(ask(call, 2)) == ("DENIED", "QWED-AGENT-TRUST-001")
+
+
+@spec("5.3")
+def test_requires_approval_binds_below_level_three(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+    api.put("/tools/close_ticket", json={"risk_level": "low", "requires_approval": True})
+    call = {"type": "tool_call", "tool": "close_ticket"}
+    decisions = [asking(trust_level=level)(call, 1)["decision"] for level in range(4)]
+    assert decisions == ["PENDING", "PENDING", "PENDING", "APPROVED"]
+
+
+@spec("5.3")
+def test_a_tool_marked_dangerous_binds_at_every_level(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+    api.put("/tools/purge_tickets", json={"risk_level": "low", "dangerous": True})
+    assert asking(trust_level=3)({"type": "tool_call", "tool": "purge_tickets"}, 1)["decision"] == "PENDING"
+
+
+@spec("5.3")
+def test_a_verification_engine_judges_the_call(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+    api.put("/tools/run_report", json={"risk_level": "low", "verification_engine": "sql"})
+    ask = asking(type="supervised")
+    good = ask({"type": "tool_call", "tool": "run_report", "parameters": {"sql": "SELECT id FROM users"}}, 1)
+    assert (good["decision"], good["verification"]["engine"]) == ("APPROVED", "sql")
+    bad = ask({"type": "tool_call", "tool": "run_report", "parameters": {"sql": "DROP TABLE users"}}, 2)
+    assert said(bad) == ("DENIED", "QWED-AGENT-TRUST-001")
+
+
+@spec("5.3")
+@pytest.mark.parametrize("tool", ["drop_table", "send_money"])
+def test_the_dangerous_list_cannot_be_disarmed(api: httpx.Client, tool: str) -> None:
+    assert api.put(f"/tools/{tool}", json={"risk_level": "low"}).status_code == 400
+
+
+@spec("5.3")
+def test_the_risk_of_code_cannot_be_lowered(api: httpx.Client, house: House) -> None:
+    with house.client("owner") as owner:
+        owner.put("/tools/execute_code", json={"risk_level": "low", "verification_engine": "code"})
+        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "trust_level": 2}).json()
+        answer = Asking(owner, agent)({"type": "execute_code", "code": "print(1)"}, 1)
+    assert (answer["decision"], answer["verification"]["risk_level"]) == ("DENIED", "critical")
+
+
+BAD_ROWS: list[tuple[str, Any, str]] = [
+    ("mine", [], "object"),
+    ("mine", {}, "risk_level"),
+    ("mine", {"risk_level": "extreme"}, "risk_level"),
+    ("mine", {"risk_level": "LOW"}, "risk_level"),
+    ("mine", {"risk_level": 1}, "risk_level"),
+    ("mine", {"risk_level": "low", "name": "other"}, "`name`"),
+    ("mine", {"risk_level": "low", "colour": "red"}, "colour"),
+    ("mine", {"risk_level": "low", "requires_approval": "yes"}, "requires_approval"),
+    ("mine", {"risk_level": "low", "verification_engine": "magic"}, "verification_engine"),
+    ("Mine", {"risk_level": "low"}, "`name`"),
+    ("x" * 129, {"risk_level": "low"}, "`name`"),
+    ("\uff4dine", {"risk_level": "low"}, "`name`"),
+]
+
+
+@spec("5.3")
+@pytest.mark.parametrize(("name", "row", "named"), BAD_ROWS, ids=lambda value: str(value)[:40])
+def test_a_row_that_cannot_be_used_is_refused_by_name(api: httpx.Client, name: str, row: Any, named: str) -> None:
+    response = api.put(f"/tools/{name}", json=row)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "QWED-REQ-001")
+    assert named in response.json()["error"]["message"]
+
+
+@spec("5.3")
+def test_the_registry_is_each_organisations_own(house: House) -> None:
+    with house.client("owner") as owner, house.client("foreign") as foreign:
+        owner.put("/tools/secret_project", json={"risk_level": "low"})
+        assert "secret_project" in _tools(owner)
+        assert "secret_project" not in _tools(foreign)
