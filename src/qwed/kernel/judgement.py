@@ -42,7 +42,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     tool_name: str | None
     risk_assessment: RiskAssessment | None
     policy_checks: tuple[PolicyCheck, ...] | None
-    payload: bytes
+    payload: str
     """What is kept beside the leaf, already encoded."""
 
 
@@ -79,17 +79,16 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     )
 
 
-def payload_of(case: Case, error: Problem | None, verification: Verification | None) -> bytes:
+def payload_of(case: Case, error: Problem | None, verification: Verification | None) -> str:
     """What is kept of a case beside its leaf."""
-    return _ENCODE(
-        Payload(
-            action=msgspec.Raw(case.action.canonical) if case.action is not None else None,
-            corrected=case.corrected,
-            error=error,
-            verification=verification,
-            user_intent=case.context.user_intent if case.context is not None else None,
-        )
+    payload = Payload(
+        action=msgspec.Raw(case.action.canonical) if case.action is not None else None,
+        corrected=case.corrected,
+        error=error,
+        verification=verification,
+        user_intent=case.context.user_intent if case.context is not None else None,
     )
+    return _ENCODE(payload).decode()
 
 
 def _policy_hash(case: Case) -> str:

@@ -44,7 +44,7 @@ def encode(leaf: Leaf) -> bytes:
     return _encoder.encode(leaf)
 
 
-def decode(data: bytes) -> Leaf:
+def decode(data: bytes | str) -> Leaf:
     """The leaf in stored bytes."""
     return _decoder.decode(data)
 

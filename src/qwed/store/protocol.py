@@ -70,8 +70,8 @@ class Activity(NamedTuple):
     decision: Decision
     at: float
     cost: int
-    leaf: bytes
-    payload: bytes
+    leaf: str
+    payload: str
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +99,8 @@ class Entry(NamedTuple):
     sequence: int
     log_index: int
     organisation_id: str
-    leaf: bytes
-    payload: bytes
+    leaf: str
+    payload: str
 
 
 class Tally(NamedTuple):

@@ -6,7 +6,7 @@ once per batch, in their last state: the batch is one transaction, so no state i
 
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -21,16 +21,27 @@ _UNREAD = 100_000
 
 Row = tuple[Any, ...]
 
-INSERT_ACTIVITY = (
+
+def _from_json(columns: int) -> str:
+    """`SELECT` of as many columns from a JSON array of rows."""
+    picked = ", ".join(f"value ->> {n}" for n in range(columns))
+    return f"SELECT {picked} FROM json_each(?) WHERE true ORDER BY key"  # noqa: S608 - numbers alone
+
+
+# Each of these writes all its rows in one step: sqlite3 gives up the interpreter lock for every step, and a busy
+# event loop is slow to give it back, so a step per row would make the disk wait for the loop.
+INSERT_ACTIVITIES = (
     "INSERT INTO activities (organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    + _from_json(8)
 )
-UPSERT_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
-UPSERT_USAGE = "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-ADD_TALLY = (
-    "INSERT INTO tallies VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+UPSERT_CONVERSATIONS = "INSERT OR REPLACE INTO conversations " + _from_json(7)
+UPSERT_USAGES = "INSERT OR REPLACE INTO usage " + _from_json(12)
+ADD_TALLIES = (
+    f"INSERT INTO tallies {_from_json(5)} ON CONFLICT DO UPDATE "
     "SET actions = actions + excluded.actions, cost = cost + excluded.cost"
 )
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Write(msgspec.Struct, gc=False):
@@ -52,15 +63,20 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
         for write in batch:
             for statement, row in write.statements:
                 connection.execute(statement, row)
-        connection.executemany(INSERT_ACTIVITY, [write.activity for write in batch if write.activity])
-        connection.executemany(UPSERT_CONVERSATION, _last(write.conversation for write in batch))
-        connection.executemany(UPSERT_USAGE, _last((write.usage for write in batch), width=1))
-        connection.executemany(ADD_TALLY, _sums(batch))
+        _write_rows(connection, INSERT_ACTIVITIES, [write.activity for write in batch if write.activity])
+        _write_rows(connection, UPSERT_CONVERSATIONS, _last(write.conversation for write in batch))
+        _write_rows(connection, UPSERT_USAGES, _last((write.usage for write in batch), width=1))
+        _write_rows(connection, ADD_TALLIES, _sums(batch))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
+    if rows:
+        connection.execute(statement, (_encode(rows).decode(),))
 
 
 def _last(rows: Any, width: int = 2) -> list[Row]:

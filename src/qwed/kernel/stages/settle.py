@@ -124,7 +124,12 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
 
 def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, services: Services) -> Settlement:
     activity = Activity(
-        outcome.activity_id, outcome.decision, now, entry.cost_micros, leaf.encode(entry), _payload_of(case, outcome)
+        outcome.activity_id,
+        outcome.decision,
+        now,
+        entry.cost_micros,
+        leaf.encode(entry).decode(),
+        _payload_of(case, outcome),
     )
     return Settlement(
         agent=case.agent,
@@ -137,7 +142,7 @@ def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, s
     )
 
 
-def _payload_of(case: Case, outcome: Outcome) -> bytes:
+def _payload_of(case: Case, outcome: Outcome) -> str:
     judged = case.judgement
     if judged is not None and outcome.error is (None if judged.refusal is None else judged.refusal.error):
         return judged.payload

@@ -83,8 +83,8 @@ CREATE TABLE activities (
     agent_id TEXT NOT NULL,
     at REAL NOT NULL,
     decision TEXT NOT NULL,
-    leaf BLOB NOT NULL,
-    payload BLOB NOT NULL,
+    leaf TEXT NOT NULL,
+    payload TEXT NOT NULL,
     UNIQUE (organisation_id, log_index)
 ) STRICT;
 
