@@ -16,13 +16,15 @@ class Load(NamedTuple):
 
 
 class _Connection:
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, requests: Iterator[bytes]) -> None:
+        self.requests = requests
         self.socket = socket.create_connection((host, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.received = b""
         self.sent_at = 0.0
 
-    def send(self, request: bytes) -> None:
+    def send(self) -> None:
+        request = next(self.requests)
         self.sent_at = time.perf_counter()
         self.socket.sendall(request)
 
@@ -40,33 +42,38 @@ class _Connection:
         return body
 
 
-def drive(host: str, port: int, requests: Iterator[bytes], *, connections: int, count: int, expect: bytes) -> Load:
-    """Send `count` requests; RuntimeError for an answer that does not hold `expect`."""
+def drive(host: str, port: int, streams: list[Iterator[bytes]], *, count: int, expect: bytes) -> Load:
+    """One connection per stream, `count` requests in all; RuntimeError for an answer that does not hold `expect`."""
     selector = selectors.DefaultSelector()
-    opened = [_Connection(host, port) for _ in range(connections)]
+    opened = [_Connection(host, port, stream) for stream in streams]
     for connection in opened:
         selector.register(connection.socket, selectors.EVENT_READ, connection)
-    begun, left, waits = time.perf_counter(), count, []
+    begun = time.perf_counter()
     for connection in opened:
-        connection.send(next(requests))
-        left -= 1
+        connection.send()
+    waits = _wait(selector, count, len(opened), expect)
+    took = time.perf_counter() - begun
+    for connection in opened:
+        connection.socket.close()
+    waits.sort()
+    return Load(count / took, waits[len(waits) // 2] * 1e3, waits[int(len(waits) * 0.99)] * 1e3)
+
+
+def _wait(selector: selectors.BaseSelector, count: int, sent: int, expect: bytes) -> list[float]:
+    waits: list[float] = []
     while len(waits) < count:
         for key, _ in selector.select():
-            connection = key.data
+            connection: _Connection = key.data
             body = connection.finished()
             if body is None:
                 continue
             waits.append(time.perf_counter() - connection.sent_at)
             if expect not in body:
                 raise RuntimeError(f"unexpected answer: {body[:500]!r}")
-            if left > 0:
-                connection.send(next(requests))
-                left -= 1
-    took = time.perf_counter() - begun
-    for connection in opened:
-        connection.socket.close()
-    waits.sort()
-    return Load(count / took, waits[len(waits) // 2] * 1e3, waits[int(len(waits) * 0.99)] * 1e3)
+            if sent < count:
+                connection.send()
+                sent += 1
+    return waits
 
 
 def post(path: str, body: bytes, headers: dict[str, str]) -> bytes:

@@ -19,7 +19,7 @@ from benchmarks.load import Load, drive, post
 REQUESTS = 4000
 CONNECTIONS = 32
 
-ACTION = {"type": "execute_sql", "query": "SELECT id, name FROM customers WHERE status = 'active'"}
+ACTION: dict[str, str] = {"type": "execute_sql", "query": "SELECT id, name FROM customers WHERE status = 'active'"}
 
 
 class Rig(NamedTuple):
@@ -44,36 +44,42 @@ def rig() -> Iterator[Rig]:
         turn = itertools.count()
 
         def decide(options: dict[str, Any], query: Callable[[int], str]) -> Load:
-            requests = _requests(agent, next(turn), options, query)
-            return drive(host, port, requests, connections=CONNECTIONS, count=REQUESTS, expect=b'"APPROVED"')
+            run = next(turn)
+            streams = [_requests(agent, f"c{run}_{n}", options, query) for n in range(CONNECTIONS)]
+            return drive(host, port, streams, count=REQUESTS, expect=b'"APPROVED"')
 
-        same = str(ACTION["query"])
-        sample = next(_requests(agent, 0, {}, lambda _: same))
+        def echo() -> Load:
+            streams = [_requests(agent, "c", {}, _same) for _ in range(CONNECTIONS)]
+            return drive("127.0.0.1", echo_port, streams, count=REQUESTS, expect=b"execute_sql")
+
         yield Rig(
-            echo=lambda: drive(
-                "127.0.0.1",
-                echo_port,
-                itertools.repeat(sample),
-                connections=CONNECTIONS,
-                count=REQUESTS,
-                expect=b"execute_sql",
-            ),
-            decide_with_jwt=lambda: decide({"require_attestation": True}, lambda _: same),
-            decide_without_jwt=lambda: decide({}, lambda _: same),
-            decide_new_sql=lambda: decide({}, lambda n: f"{same} AND id > {n}"),
+            echo=echo,
+            decide_with_jwt=lambda: decide({"require_attestation": True}, _same),
+            decide_without_jwt=lambda: decide({}, _same),
+            decide_new_sql=lambda: decide({}, lambda n: f"{_same(n)} AND id > {n}"),
             resident_mb=resident,
         )
 
 
+def _same(_n: int) -> str:
+    return ACTION["query"]
+
+
+_numbers = itertools.count()
+
+
 def _requests(
-    agent: dict[str, Any], turn: int, options: dict[str, Any], query: Callable[[int], str]
+    agent: dict[str, Any], talk: str, options: dict[str, Any], query: Callable[[int], str]
 ) -> Iterator[bytes]:
+    """An agent at work: 50 steps, then the next conversation. Every third step does something else, so it is no loop."""
     headers = {"Authorization": f"Bearer {agent['agent_token']}"}
     for n in itertools.count():
+        action = {**ACTION, "query": query(next(_numbers))}
+        if n % 3 == 2:
+            action["target"] = "replica"
         body = {
-            "action": {**ACTION, "query": query(turn * 1_000_000 + n)},
-            # Requests in flight together would overtake each other in one conversation, so each has its own.
-            "context": {"conversation_id": f"c{turn}_{n}", "step_number": 1},
+            "action": action,
+            "context": {"conversation_id": f"{talk}_{n // 50}", "step_number": n % 50 + 1},
             "options": options,
         }
         yield post(f"/agents/{agent['agent_id']}/verify", json.dumps(body).encode(), headers)

@@ -56,8 +56,9 @@ def serve_arguments(block: Block) -> list[str] | None:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the commands of this environment first and no setting of qwed's."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("QWED_")}
+    """Ours, with the commands of this environment first, no setting of qwed's and nothing of a `make` above us."""
+    dropped = ("QWED_", "MAKE", "MFLAGS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 

@@ -45,9 +45,7 @@ SPEC_TABLE = {
     "ERROR": ("DENIED", "DENIED"),
 }
 BY_STATUS = {
-    (status, risk): low if risk == "low" else high
-    for status, (low, high) in SPEC_TABLE.items()
-    for risk in RISK_WORDS
+    (status, risk): low if risk == "low" else high for status, (low, high) in SPEC_TABLE.items() for risk in RISK_WORDS
 }
 
 # Ruling 4.13: how each engine status reads on the agent wire.
@@ -75,9 +73,7 @@ def test_the_stricter_of_two_decisions_wins_in_either_order(one: str, other: str
     assert stricter(Decision(one), Decision(other)) == min(one, other, key=ORDER.index)
 
 
-CELLS = [
-    (level, risk, action) for level in range(4) for risk, actions in OF_RISK.items() for action in actions
-]
+CELLS = [(level, risk, action) for level in range(4) for risk, actions in OF_RISK.items() for action in actions]
 
 
 @spec("2.3", "guide/Decision matrix", "8.1")
@@ -150,9 +146,7 @@ def test_the_correction_of_a_tool_call_leaves_nothing_of_the_wrong_claim(
 
 @spec("2.3")
 @pytest.mark.parametrize("risk", RISK_WORDS)
-def test_verified_at_high_risk_or_above_always_carries_an_attestation(
-    asking: Callable[..., Asking], risk: str
-) -> None:
+def test_verified_at_high_risk_or_above_always_carries_an_attestation(asking: Callable[..., Asking], risk: str) -> None:
     ask = asking(type="trusted")
     answers = [ask(action, step) for step, action in enumerate(OF_RISK[risk], start=1)]
     assert {answer["decision"] for answer in answers} == {"APPROVED"}

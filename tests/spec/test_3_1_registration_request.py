@@ -179,9 +179,10 @@ def test_null_means_no_limit_and_zero_means_nothing(api: httpx.Client, limit: st
 @spec("3.1")
 @pytest.mark.parametrize(("sent", "shown"), [(100.00, 100), (0.1, 0.1), (0.000001, 0.000001), ("12.34", 12.34)])
 def test_money_is_kept_exactly(api: httpx.Client, sent: Any, shown: float) -> None:
-    assert _register(api, {**LEAST, "budget": {"max_daily_cost_usd": sent}}).json()["budget"][
-        "max_daily_cost_usd"
-    ] == shown
+    assert (
+        _register(api, {**LEAST, "budget": {"max_daily_cost_usd": sent}}).json()["budget"]["max_daily_cost_usd"]
+        == shown
+    )
 
 
 @spec("3.1")

@@ -89,9 +89,7 @@ BAD_BODIES: list[tuple[Any, str, str]] = [
 
 @spec("4.1")
 @pytest.mark.parametrize(("body", "code", "named"), BAD_BODIES)
-def test_what_does_not_fit_is_refused_by_name_and_holds_no_step(
-    ask: Asking, body: Any, code: str, named: str
-) -> None:
+def test_what_does_not_fit_is_refused_by_name_and_holds_no_step(ask: Asking, body: Any, code: str, named: str) -> None:
     response = ask.send(body)
     answer = response.json()
     assert response.status_code == 400

@@ -42,7 +42,8 @@ def test_pending_names_its_approval_and_when_it_expires(ask: Asking) -> None:
 
 @spec("4.3")
 @pytest.mark.parametrize(
-    ("claim", "repaired"), [("2+2 = 5", "2+2 = 4"), ("0.1 + 0.2 = 0.4", "0.1 + 0.2 = 0.3"), ("10 / 4 = 3", "10 / 4 = 2.5")]
+    ("claim", "repaired"),
+    [("2+2 = 5", "2+2 = 4"), ("0.1 + 0.2 = 0.4", "0.1 + 0.2 = 0.3"), ("10 / 4 = 3", "10 / 4 = 2.5")],
 )
 def test_corrected_offers_the_one_right_value(ask: Asking, claim: str, repaired: str) -> None:
     answer = ask({"type": "calculate", "query": claim, "target": "ledger"}, 1)

@@ -127,9 +127,7 @@ def test_a_dangerous_tool_needs_a_person_at_every_trust_level(asking: Callable[.
 
 @spec("5.1", "guide/Tool approval")
 @pytest.mark.parametrize("tool", DANGEROUS)
-def test_naming_a_dangerous_tool_among_the_allowed_does_not_disarm_it(
-    asking: Callable[..., Asking], tool: str
-) -> None:
+def test_naming_a_dangerous_tool_among_the_allowed_does_not_disarm_it(asking: Callable[..., Asking], tool: str) -> None:
     ask = asking(type="trusted", permissions={"allowed_tools": [tool]})
     assert _call(ask, tool).json()["decision"] == "PENDING"
 
@@ -196,7 +194,8 @@ def test_a_custom_tools_base_risk_is_read_off_its_verbs(asking: Callable[..., As
 
 @spec("5.1")
 @pytest.mark.parametrize(
-    "spelling", ["execute_code", "EXECUTE_CODE", "Execute_Code", "\uff45xecute_code", "execute_code\u200b", " execute_code"]
+    "spelling",
+    ["execute_code", "EXECUTE_CODE", "Execute_Code", "\uff45xecute_code", "execute_code\u200b", " execute_code"],
 )
 def test_no_spelling_gets_past_a_block(asking: Callable[..., Asking], spelling: str) -> None:
     ask = asking(type="trusted", permissions={"blocked_tools": ["execute_code"], "allowed_tools": [spelling]})
@@ -218,7 +217,9 @@ def test_a_block_matches_tools_and_action_types_alike_and_beats_the_allowed_list
 
 
 @spec("5.1")
-@pytest.mark.parametrize("spelling", ["Get_Weather", "GET_WEATHER", "\uff47et_weather", "get_weather\u200b", "get weather"])
+@pytest.mark.parametrize(
+    "spelling", ["Get_Weather", "GET_WEATHER", "\uff47et_weather", "get_weather\u200b", "get weather"]
+)
 def test_a_name_that_only_resembles_a_known_tool_is_unknown(asking: Callable[..., Asking], spelling: str) -> None:
     assert said(asking(type="trusted")({"type": "tool_call", "tool": spelling}, 1)) == NOT_ALLOWED
 

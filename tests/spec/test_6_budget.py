@@ -50,7 +50,9 @@ def test_an_agent_without_limits_shows_null_and_still_counts(ask: Asking) -> Non
 
 
 @spec("6.1")
-@pytest.mark.parametrize(("stated", "charged"), [({}, 0.01), ({"usd": 0}, 0.01), ({"usd": 0.005}, 0.01), ({"usd": 2}, 2)])
+@pytest.mark.parametrize(
+    ("stated", "charged"), [({}, 0.01), ({"usd": 0}, 0.01), ({"usd": 0.005}, 0.01), ({"usd": 2}, 2)]
+)
 def test_an_agent_can_state_more_than_the_price_and_never_less(ask: Asking, stated: Json, charged: float) -> None:
     ask({**SUM, "cost": stated}, 1)
     assert ask.budget()["cost"]["current_daily_usd"] == charged
@@ -65,7 +67,9 @@ def test_money_adds_up_exactly(asking: Callable[..., Asking]) -> None:
 
 
 @spec("6.1")
-@pytest.mark.parametrize(("usd", "code"), [(0.0100001, "QWED-REQ-001"), (0.123456, None), ("0.02", None), (1e-7, "QWED-REQ-001")])
+@pytest.mark.parametrize(
+    ("usd", "code"), [(0.0100001, "QWED-REQ-001"), (0.123456, None), ("0.02", None), (1e-7, "QWED-REQ-001")]
+)
 def test_more_than_six_decimals_are_refused(ask: Asking, usd: float | str, code: str | None) -> None:
     body = {"action": {**SUM, "cost": {"usd": usd}}, "context": {"conversation_id": "c", "step_number": 1}}
     response = ask.send(body)
@@ -146,7 +150,12 @@ def test_the_high_risk_limit_does_not_bind_what_is_harmless(asking: Callable[...
 
 @spec("6.2")
 def test_denials_count_as_requests_and_cost_nothing(ask: Asking) -> None:
-    refused = [FALSE, {"type": "file_delete", "target": "x"}, {"type": "unheard_of"}, {"type": "tool_call", "tool": "x"}]
+    refused = [
+        FALSE,
+        {"type": "file_delete", "target": "x"},
+        {"type": "unheard_of"},
+        {"type": "tool_call", "tool": "x"},
+    ]
     for action in refused:
         assert ask(action, 1)["decision"] == "DENIED"
     budget = ask.budget()
@@ -205,7 +214,9 @@ def test_the_response_of_the_document(asking: Callable[..., Asking]) -> None:
 
 
 @spec("6.3", "6.2")
-@pytest.mark.parametrize(("budget", "longest"), [({"max_requests_per_hour": 0}, 3600), ({"max_requests_per_day": 0}, 86_400)])
+@pytest.mark.parametrize(
+    ("budget", "longest"), [({"max_requests_per_hour": 0}, 3600), ({"max_requests_per_day": 0}, 86_400)]
+)
 def test_429_says_when_to_come_back(asking: Callable[..., Asking], budget: Json, longest: int) -> None:
     response = asking(budget=budget).send({"action": SUM, "context": {"conversation_id": "c", "step_number": 1}})
     assert response.status_code == 429

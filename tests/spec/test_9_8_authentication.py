@@ -49,7 +49,7 @@ def test_a_key_of_the_organisation_may_verify_for_its_agent(ask: Asking) -> None
 
 
 def _mangled(token: str) -> list[str]:
-    swapped = ("0" if token[-1] != "0" else "1")
+    swapped = "0" if token[-1] != "0" else "1"
     return [
         "",
         " ",
@@ -113,7 +113,9 @@ def test_an_unknown_id_is_said_to_be_unknown_only_to_a_valid_key(house: House) -
 def test_another_organisations_agent_does_not_exist(house: House) -> None:
     with house.client("owner") as owner, house.client("foreign") as foreign:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
-        ours = [f"/agents/{agent['agent_id']}{rest}" for rest in ("", "/budget", "/activity", "/did.json", "/actions/x")]
+        ours = [
+            f"/agents/{agent['agent_id']}{rest}" for rest in ("", "/budget", "/activity", "/did.json", "/actions/x")
+        ]
         nowhere = [path.replace(agent["agent_id"], NOBODY) for path in ours]
         assert _verify(foreign, agent["agent_id"]) == NO_AGENT
         for path, other in zip(ours, nowhere, strict=True):

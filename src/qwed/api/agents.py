@@ -145,7 +145,7 @@ async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_requ
         context_raw=body.get("context"),
         options_raw=body.get("options"),
         stated_agent_id=body.get("agent_id"),
-        idempotency_key=call.headers.get(b"idempotency-key"),
+        idempotency_key=call.header(b"idempotency-key"),
         context_required=context_required,
         unknown_fields=tuple(name for name in body if name not in fields),
         now=call.services.clock.now(),

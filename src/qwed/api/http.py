@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -40,20 +39,21 @@ class Refused(Exception):
         self.problem = found
 
 
-@dataclass(frozen=True, kw_only=True)
 class Call:
     """A request whose body has been read."""
 
-    services: Services
-    driver: LoopDriver
-    scope: Scope
-    path: Mapping[str, str]
-    body: bytes
+    def __init__(self, services: Services, driver: LoopDriver, scope: Scope, body: bytes) -> None:
+        self.services = services
+        self.driver = driver
+        self.scope = scope
+        self.path: Mapping[str, str] = scope.get("path_params", {})
+        self.body = body
+        self._headers = dict(scope["headers"])
 
-    @cached_property
-    def headers(self) -> dict[bytes, str]:
-        """The headers by lower-case name; the last one wins, as no header of ours may repeat."""
-        return {name: value.decode("latin-1") for name, value in self.scope["headers"]}
+    def header(self, name: bytes) -> str | None:
+        """One header by its lower-case name; the last one wins, as no header of ours may repeat."""
+        value = self._headers.get(name)
+        return None if value is None else value.decode("latin-1")
 
     @cached_property
     def query(self) -> dict[str, str]:
@@ -67,12 +67,12 @@ class Call:
     @property
     def api_key(self) -> str | None:
         """The organisation key the caller shows."""
-        return self.headers.get(b"x-api-key")
+        return self.header(b"x-api-key")
 
     @property
     def agent_token(self) -> str | None:
         """The agent token the caller shows in a header."""
-        scheme, _, token = self.headers.get(b"authorization", "").partition(" ")
+        scheme, _, token = (self.header(b"authorization") or "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else None
 
 
@@ -114,10 +114,7 @@ class Endpoint:
         services = self._services()
         try:
             body = await read_body(scope, receive, services.settings.max_body_bytes)
-            call = Call(
-                services=services, driver=self._driver(), scope=scope, path=scope.get("path_params", {}), body=body
-            )
-            response = await self._handler(call)
+            response = await self._handler(Call(services, self._driver(), scope, body))
         except Refused as error:
             response = refused(error.problem)
         await respond(send, response)
@@ -163,7 +160,7 @@ def _too_large(most: int) -> Refused:
 def parse_json(body: bytes) -> Any:
     """The JSON value in `body`: UTF-8, no duplicate keys, not nested too deep; Refused says what is wrong."""
     try:
-        value = json.loads(body.decode(), object_pairs_hook=_unique)
+        value = _decode(body.decode())
     except UnicodeDecodeError:
         raise _malformed("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -186,6 +183,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise _malformed(f"the key {quoted(twice)} stands twice in one object")
     return members
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_unique).decode
 
 
 def _depth(value: Any) -> int:

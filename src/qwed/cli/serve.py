@@ -63,6 +63,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
     )
     _welcome(settings, listening, opened.owner_key)

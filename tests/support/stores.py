@@ -1,0 +1,130 @@
+"""Stores of both kinds, and the values the store's own tests speak in."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
+from qwed.store.conversation import Step
+from qwed.store.protocol import Activity, Approval, Memory, Reservation, Settled, Settlement
+from qwed.store.sqlite import MEMORY, SqliteStore
+from qwed.store.usage import NOTHING, Charge
+from qwed.words import Decision, ErrorCode, Trust
+from tests.support.clock import HandClock
+
+ORGANISATION = "org_1"
+CENT = Charge(cost=10_000, tokens=10, requests=1)
+KINDS = ("memory", "file")
+
+_numbers = itertools.count(1)
+
+
+def owner_key(key_id: str = "key_1", organisation_id: str = ORGANISATION, prefix: str = "qwed_live_a") -> Key:
+    return Key(
+        key_id=key_id,
+        organisation_id=organisation_id,
+        name="owner",
+        role="owner",
+        prefix=prefix,
+        digest=bytes(32),
+        created_at=0.0,
+    )
+
+
+def agent_of(agent_id: str = "agent_1", **limits: int) -> Agent:
+    return Agent(
+        agent_id=agent_id,
+        organisation_id=ORGANISATION,
+        name="tested",
+        type="supervised",
+        principal_id="user_1",
+        trust=Trust.SUPERVISED,
+        status=AgentStatus.ACTIVE,
+        permissions=Permissions(allowed_tools=("a", "b"), max_rows=7),
+        limits=Limits(**limits),
+        token_prefix=f"qwed_agent_{agent_id}",
+        token_digest=b"\x01" * 32,
+        created_at=1.5,
+        description="with a description",
+    )
+
+
+class Shop:
+    """A store with one organisation, and short ways to ask it for what the kernel asks."""
+
+    def __init__(self, kind: str, directory: Path, hands: HandClock, **settings: Any) -> None:
+        self.kind = kind
+        self.directory = directory
+        self.hands = hands
+        self.settings = settings
+        self.store: Any = self._open()
+        self.store.add_organisation(ORGANISATION, "default", hands.now, owner_key()).block(30)
+
+    def _open(self) -> SqliteStore:
+        place = MEMORY if self.kind == "memory" else self.directory
+        return SqliteStore(place, clock=self.hands.clock(), **self.settings)
+
+    def reopened(self) -> "Shop":
+        """The same after a restart; only a file lives through one."""
+        assert self.kind == "file"
+        self.store.close()
+        self.store = self._open()
+        return self
+
+    def register(self, agent: Agent) -> Agent:
+        self.store.add_agent(agent).block(30)
+        return agent
+
+    def reserve(self, agent: Agent, step: int, conversation: str = "c", **more: Any) -> Reservation | ErrorCode:
+        fingerprint = more.pop("fingerprint", f"f{step}")
+        got: Reservation | ErrorCode = self.store.reserve_step(agent, conversation, Step(step, fingerprint, **more))
+        return got
+
+    def settle(
+        self,
+        agent: Agent,
+        reservation: Reservation | None,
+        decision: Decision = Decision.APPROVED,
+        charge: Charge = NOTHING,
+        **more: Any,
+    ) -> Settled | ErrorCode:
+        outcome = self.store.settle(self.settlement(agent, reservation, decision, charge, **more))
+        return outcome if isinstance(outcome, ErrorCode) else outcome.block(30)
+
+    def settlement(
+        self,
+        agent: Agent,
+        reservation: Reservation | None,
+        decision: Decision = Decision.APPROVED,
+        charge: Charge = NOTHING,
+        *,
+        approval: Approval | None = None,
+        memory: Memory | None = None,
+        activity_id: str | None = None,
+    ) -> Settlement:
+        cost = charge.cost if decision.permits else 0
+        name = activity_id or f"act_{next(_numbers)}"
+        return Settlement(
+            agent=agent,
+            activity=Activity(name, decision, self.hands.now, cost, b'{"leaf":1}', b'{"payload":1}'),
+            decision=decision,
+            charge=charge,
+            reservation=reservation,
+            approval=approval,
+            memory=memory,
+        )
+
+    def commit(self, agent: Agent, step: int, conversation: str = "c", charge: Charge = CENT, **more: Any) -> Any:
+        """Reserve, hold and settle as the kernel does; what refused, or where it stands now."""
+        decision = more.pop("decision", Decision.APPROVED)
+        reservation = self.reserve(agent, step, conversation, **more)
+        if isinstance(reservation, ErrorCode):
+            return reservation
+        exceeded = self.store.hold(reservation, charge, self.hands.now)
+        if exceeded is not None:
+            self.store.release(reservation)
+            return exceeded
+        return self.settle(agent, reservation, decision, charge)
+
+    def spent(self, agent: Agent) -> Any:
+        return self.store.spent(agent.agent_id, self.hands.now)
