@@ -74,3 +74,21 @@ def test_an_engine_that_is_not_here_denies(ask: Asking, action_type: str) -> Non
     assert answer["decision"] == "DENIED"
     assert answer["error"]["code"] == "QWED-AGENT-005"
     assert answer["error"]["check"] == "engine_available"
+
+
+# Ruling 4.21: the unknown is refused by name, with what is known.
+UNKNOWN: list[tuple[Json, str, str]] = [
+    ({"type": "execute_code", "code": "DISPLAY 'HELLO'", "parameters": {"language": "cobol"}}, "cobol", "python"),
+    ({"type": "execute_sql", "query": "SELECT 1", "parameters": {"dialect": "klingon"}}, "klingon", "postgres"),
+]
+
+
+@spec("2.2")
+@pytest.mark.parametrize(("action", "name", "known"), UNKNOWN)
+def test_an_unknown_language_or_dialect_is_refused_by_name(
+    asking: Callable[..., Asking], action: Json, name: str, known: str
+) -> None:
+    answer = asking(type="trusted")(action, 1)
+    assert answer["decision"] == "DENIED"
+    assert name in answer["error"]["message"]
+    assert known in str(answer["error"])

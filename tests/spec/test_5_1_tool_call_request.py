@@ -54,7 +54,9 @@ def test_the_context_is_required_here_too(ask: Asking) -> None:
 
 @pytest.fixture(scope="module")
 def loose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(Path(tmp_path_factory.mktemp("loose")) / "data", QWED_REQUIRE_TOOL_CONTEXT="false")
+    server = Server(
+        Path(tmp_path_factory.mktemp("loose")) / "data", QWED_REQUIRE_TOOL_CONTEXT="false", QWED_COLOUR="red"
+    )
     yield server
     assert server.stop() == 0
 
@@ -70,6 +72,12 @@ def test_an_operator_may_loosen_the_context_of_tools_alone(loose: Server) -> Non
         assert said(_call(ask, "get_weather", half).json()) == ("DENIED", "QWED-AGENT-CTX-001")
         bare = ask.send({"action": {"type": "calculate", "query": "2+2"}})
         assert said(bare.json()) == ("DENIED", "QWED-AGENT-CTX-001")
+
+
+@spec("5.1")
+def test_a_slip_of_the_pen_in_a_setting_only_warns(loose: Server) -> None:
+    assert "QWED_COLOUR" in loose.log.read_text()
+    assert httpx.get(f"{loose.base_url}/health").status_code == 200
 
 
 BAD: list[tuple[Any, str]] = [

@@ -7,6 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+import qwed
+from qwed.words.clock import DAY, Clock
 from tests.conftest import Asking
 from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, WRONG_SUM, Json, said
 from tests.spec.sections import spec
@@ -197,3 +199,30 @@ def test_a_stored_answer_survives_a_restart(tmp_path: Path) -> None:
         assert server.stop() == 0
     assert answers[0] == answers[1]
     assert answers[0]["attestation"]
+
+
+@spec("9.2")
+def test_a_key_lives_for_a_day() -> None:
+    now = [1_766_190_600.0]
+    with qwed.open(":memory:", clock=Clock(now=lambda: now[0])) as gate:
+        agent_id = gate.register_agent(name="a", principal_id="u").agent_id
+
+        def ask(step: int) -> Json:
+            context = {"conversation_id": "retries", "step_number": step}
+            return dict(gate.verify_action(agent_id, SUM, context, idempotency_key="k1"))
+
+        first = ask(1)
+        now[0] += DAY - 1
+        assert ask(1) == first
+        assert said(ask(2)) == ("DENIED", "QWED-REQ-006")
+        now[0] += 2
+        assert said(ask(2)) == ("APPROVED", None)
+
+
+@spec("9.2")
+def test_a_tool_call_may_be_repeated_with_a_key_as_well(ask: Asking) -> None:
+    body = {"parameters": {"city": "Rome"}, "context": {"conversation_id": "retries", "step_number": 1}}
+    path, headers = f"/agents/{ask.agent_id}/tools/get_weather", {"Idempotency-Key": "k1"}
+    first, second = (ask.api.post(path, json=body, headers=headers) for _ in range(2))
+    assert first.json()["decision"] == "APPROVED"
+    assert second.json() == first.json()

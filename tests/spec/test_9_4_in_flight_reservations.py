@@ -10,6 +10,7 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
+from qwed.words.clock import Clock
 from tests.conftest import Asking
 from tests.spec.asking import FALSE, SUM, Json, another, said
 from tests.spec.sections import spec
@@ -38,8 +39,19 @@ def test_a_race_for_different_steps_charges_what_it_commits(asking: Callable[...
     assert ask.budget()["cost"]["current_daily_usd"] == 0.05
 
 
+@spec("9.4")
+def test_a_race_with_one_idempotency_key_is_charged_once(ask: Asking) -> None:
+    with ThreadPoolExecutor(8) as racers:
+        body = {"action": SUM, "context": HERE}
+        responses = list(racers.map(lambda _: ask.send(body, headers={"Idempotency-Key": "k1"}), range(16)))
+    approved = {response.content for response in responses if response.status_code == 200}
+    assert len(approved) == 1
+    assert {response.status_code for response in responses} <= {200, 409}
+    assert ask.budget()["cost"]["current_daily_usd"] == 0.01
+
+
 class Held:
-    """A gate whose first request stops before `run_engine` until it is let go."""
+    """A gate whose first request stops before `settle` until it is let go."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
@@ -107,6 +119,21 @@ def test_a_step_overtaken_by_a_later_one_no_longer_commits(held: Held) -> None:
         held.go.set()
         assert said(later) == ("APPROVED", None)
         assert said(first.result(PATIENCE)) == ("DENIED", "QWED-AGENT-LOOP-002")
+
+
+@spec("9.4")
+def test_a_holder_that_outlives_its_lease_cannot_commit() -> None:
+    late = [0.0]
+    with qwed.open(":memory:", clock=Clock(monotonic=lambda: late[0])) as gate, ThreadPoolExecutor(1) as pool:
+        held = Held(gate)
+        first = held.start(pool, SUM)
+        late[0] += 31
+        second = held.ask(another(7))
+        held.go.set()
+        assert said(second) == ("APPROVED", None)
+        refused = first.result(PATIENCE)
+        assert refused["decision"] == "DENIED"
+        assert gate.get_agent_budget(held.agent_id)["cost"]["current_daily_usd"] == 0.01
 
 
 @spec("9.4")

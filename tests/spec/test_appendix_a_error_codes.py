@@ -29,7 +29,8 @@ def _with_token(ask: Asking) -> httpx.Response:
 
 
 def _nan(ask: Asking) -> httpx.Response:
-    body = '{"action":{"type":"calculate","query":"1","parameters":{"n":NaN}},"context":{"conversation_id":"c","step_number":1}}'
+    action = '{"type": "calculate", "query": "1", "parameters": {"n": NaN}}'
+    body = f'{{"action": {action}, "context": {{"conversation_id": "c", "step_number": 1}}}}'
     return ask.api.post(f"/agents/{ask.agent_id}/verify", content=body)
 
 
@@ -80,7 +81,7 @@ ADDED: dict[str, tuple[int, str, Callable[[Make], httpx.Response]]] = {
 }
 
 # Reached elsewhere, or by what is not part of the server yet.
-ROWS_WITH_A_REASON = {"QWED-AGENT-003": "the next test but one, on a server that has a suspended agent"}
+ROWS_WITH_A_REASON = {"QWED-AGENT-003": "needs a suspended agent, and is reached below on a server that has one"}
 
 PRINTED = {
     *(f"QWED-AGENT-00{number}" for number in range(1, 6)),
@@ -111,6 +112,13 @@ def test_each_code_is_reached_at_its_status_in_one_shape(asking: Make, code: str
     # House style: lower case, no full stop; the guide's tool message is quoted as printed.
     assert answer["error"]["message"]
     assert not answer["error"]["message"].endswith(".")
+
+
+@spec("A")
+@pytest.mark.parametrize("code", [*REACHED, *ADDED])
+def test_every_refusal_says_which_check_refused(asking: Make, code: str) -> None:
+    _status, _decision, reach = (REACHED | ADDED)[code]
+    assert reach(asking).json()["error"].get("check")
 
 
 @spec("A")

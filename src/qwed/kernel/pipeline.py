@@ -3,12 +3,12 @@
 A refusal is a value and stops the walk. An exception is a surprise: it is caught once, here, and answered DENIED.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.judgement import conclude
+from qwed.kernel.judgement import Judgement, conclude
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.authenticate import authenticate, require_active
@@ -49,85 +49,83 @@ class _Walk:
 async def verify_action(case: Case, services: Services) -> Answer:
     """The answer to one request; whatever happens on the way, never an approval by accident."""
     walk = _Walk(case)
-    answer = await _fail_closed(_decide(walk, services), walk, services)
-    if answer is None:
-        answer = await _fail_closed(_record_surprise(walk, services), walk, services)
-    return answer or denied(ErrorCode.INTERNAL)
+    for attempt in (_decide, _record_surprise):
+        try:
+            # Inside what fails closed: a surprise while freeing is a refusal too.
+            try:
+                return await attempt(walk, services)
+            finally:
+                _free(walk.case, services)
+        except (StoreError, TimeoutError) as error:
+            services.log.error("store failed: %s", error, extra={"agent_id": walk.case.agent_id})
+            return denied(
+                ErrorCode.DEPENDENCY_DOWN, "the decision could not be kept, so it is not given", retry_after=1
+            )
+        except Exception:  # the kernel's one broad except: a surprise is a refusal
+            services.log.exception("surprise", extra={"agent_id": walk.case.agent_id})
+    return denied(ErrorCode.INTERNAL)
 
 
 async def _decide(walk: _Walk, services: Services) -> Answer:
-    try:
-        return await _go(walk, services)
-    finally:
-        # Inside what fails closed: a surprise while freeing is a refusal too.
-        _free(walk.case, services)
-
-
-async def _go(walk: _Walk, services: Services) -> Answer:
-    refusal = await _pass(ADMISSION, walk, services)
+    refusal = _pass(ADMISSION, walk, services)
     if walk.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
-    remembered = remembered_answer(walk.case, services)
-    if remembered is not None:
-        return remembered
+    if walk.case.remembered is not None:
+        return remembered_answer(walk.case, walk.case.remembered, services)
     if refusal is None:
-        refusal = await _judge(walk, services)
-    hook = services.at_stage
-    if hook is not None:
-        hook("settle")
+        refusal = _pass(MOMENT, walk, services) or await _judged(walk, services)
+    if services.at_stage is not None:
+        services.at_stage("settle")
     answer = await settle(walk.case, refusal, services)
-    if hook is not None:
-        hook("answer")
+    if services.at_stage is not None:
+        services.at_stage("answer")
     return answer
 
 
-async def _judge(walk: _Walk, services: Services) -> Answer | None:
-    refusal = await _pass(MOMENT, walk, services)
-    if refusal is not None:
-        return refusal
+async def _judged(walk: _Walk, services: Services) -> Answer | None:
+    """Work the matter out, or remember what was worked out before."""
     tools = services.store.tool_rows(walk.case.agent.organisation_id)
     known = services.judgements.find(walk.case, tools)
     if known is None:
-        refusal = await _pass(MATTER, walk, services)
-        known = conclude(walk.case, refusal)
+        known = await _judge(walk, services)
         services.judgements.keep(walk.case, tools, known)
     walk.case = replace(walk.case, judgement=known)
-    if known.refusal is not None or known.risk < _HIGH:
-        return known.refusal
-    return await _pass((check_high_risk,), walk, services)
+    if known.refusal is None and known.risk >= _HIGH:
+        return _pass((check_high_risk,), walk, services)
+    return known.refusal
 
 
-async def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
+def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
     """Walk the case through `stages`; the refusal that stopped it, if one did."""
     hook = services.at_stage
     for stage in stages:
         if hook is not None:
             hook(stage.__name__)
         outcome = stage(walk.case, services)
-        if type(outcome) is not Case:
-            if isinstance(outcome, Coroutine):
-                outcome = await outcome
-            if isinstance(outcome, Answer):
-                return outcome
+        if isinstance(outcome, Answer):
+            return outcome
         walk.case = outcome
     return None
+
+
+async def _judge(walk: _Walk, services: Services) -> Judgement:
+    """Walk through MATTER, waiting where the engine has to be waited for."""
+    for stage in MATTER:
+        if services.at_stage is not None:
+            services.at_stage(stage.__name__)
+        outcome = stage(walk.case, services)
+        if isinstance(outcome, Coroutine):
+            outcome = await outcome
+        if isinstance(outcome, Answer):
+            return conclude(walk.case, outcome)
+        walk.case = outcome
+    return conclude(walk.case, None)
 
 
 async def _record_surprise(walk: _Walk, services: Services) -> Answer:
     if walk.case.agent is None:
         return denied(ErrorCode.INTERNAL)
     return await settle(walk.case, denied(ErrorCode.INTERNAL), services)
-
-
-async def _fail_closed(work: Awaitable[Answer], walk: _Walk, services: Services) -> Answer | None:
-    try:
-        return await work
-    except (StoreError, TimeoutError) as error:
-        services.log.error("store failed: %s", error, extra={"agent_id": walk.case.agent_id})
-        return denied(ErrorCode.DEPENDENCY_DOWN, "the decision could not be kept, so it is not given", retry_after=1)
-    except Exception:  # the kernel's one broad except: a surprise is a refusal
-        services.log.exception("surprise", extra={"agent_id": walk.case.agent_id})
-        return None
 
 
 def _free(case: Case, services: Services) -> None:

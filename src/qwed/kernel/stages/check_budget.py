@@ -7,20 +7,29 @@ from qwed.kernel.answer import Answer, problem
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
+from qwed.store.agent import Limits
+from qwed.store.protocol import Reservation
 from qwed.store.usage import Charge, Exceeded
 from qwed.words import Decision, ErrorCode, usd_from
 from qwed.words.clock import rfc3339
+
+_TOOL_CALLS = {TOOL_CALL: 1} | {name: 0 if row.has_engine else 1 for name, row in ACTION_TYPES.items()}
+"""How many tool calls an action of each type counts for."""
 
 
 def check_budget(case: Case, services: Services) -> Case | Answer:
     """The case with its charge held, or BUDGET_EXCEEDED."""
     cost = max(case.action.cost.micros, services.settings.engine_price_usd)
     tokens = case.action.cost.tokens
-    refusal = _refuse_single(case, cost, tokens)
-    if refusal is not None:
-        return refusal
-    charge = Charge(cost=cost, tokens=tokens, requests=1, tool_calls=int(_calls_a_tool(case.action.type)))
-    return _hold(replace(case, charge=charge), charge, services)
+    limits = case.agent.limits
+    if limits.cost_per_request is not None or limits.tokens_per_request is not None:
+        refusal = _refuse_single(limits, cost, tokens)
+        if refusal is not None:
+            return refusal
+    charge = Charge(cost=cost, tokens=tokens, requests=1, tool_calls=_TOOL_CALLS.get(case.action.type, 0))
+    reservation = _reserved(case)
+    exceeded = services.store.hold(reservation, charge, case.now)
+    return replace(case, charge=charge) if exceeded is None else _refuse(exceeded, case.now)
 
 
 def check_high_risk(case: Case, services: Services) -> Case | Answer:
@@ -28,23 +37,17 @@ def check_high_risk(case: Case, services: Services) -> Case | Answer:
     if case.agent.limits.high_risk_calls_per_day is None:
         return case
     more = Charge(high_risk_calls=1)
-    return _hold(replace(case, charge=case.charge.plus(more)), more, services)
+    exceeded = services.store.hold(_reserved(case), more, case.now)
+    return replace(case, charge=case.charge.plus(more)) if exceeded is None else _refuse(exceeded, case.now)
 
 
-def _calls_a_tool(action_type: str) -> bool:
-    row = ACTION_TYPES.get(action_type)
-    return action_type == TOOL_CALL if row is None else not row.has_engine
-
-
-def _hold(case: Case, charge: Charge, services: Services) -> Case | Answer:
+def _reserved(case: Case) -> Reservation:
     if case.reservation is None:
         raise RuntimeError("no step is reserved")
-    exceeded = services.store.hold(case.reservation, charge, case.now)
-    return case if exceeded is None else _refuse(exceeded, case.now)
+    return case.reservation
 
 
-def _refuse_single(case: Case, cost: int, tokens: int) -> Answer | None:
-    limits = case.agent.limits
+def _refuse_single(limits: Limits, cost: int, tokens: int) -> Answer | None:
     if limits.cost_per_request is not None and cost > limits.cost_per_request:
         details = {"limit": usd_from(limits.cost_per_request), "requested": usd_from(cost)}
         return _exceeded(ErrorCode.COST_EXCEEDED, "cost limit per request exceeded", details, final=True)

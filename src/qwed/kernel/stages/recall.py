@@ -8,6 +8,7 @@ from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
+from qwed.store.protocol import Remembered
 from qwed.words import ErrorCode, canonical
 
 _LONGEST_KEY = 255
@@ -30,12 +31,10 @@ def recall(case: Case, services: Services) -> Case | Answer:
     return replace(case, body_hash=body_hash)
 
 
-def remembered_answer(case: Case, services: Services) -> Answer | None:
+def remembered_answer(case: Case, remembered: Remembered, services: Services) -> Answer:
     """The stored answer, its attestation issued again from the log."""
-    if case.remembered is None:
-        return None
-    answer = _answer.decode(case.remembered.answer)
-    entry = services.store.find_activity(case.agent_id, case.remembered.activity_id)
+    answer = _answer.decode(remembered.answer)
+    entry = services.store.find_activity(case.agent_id, remembered.activity_id)
     if entry is None:
         return denied(ErrorCode.TAMPERING_FOUND, "the activity of a stored answer is missing from the log")
     kept = leaf.decode(entry.leaf)

@@ -4,7 +4,7 @@ import hashlib
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.request import Context, quoted, read_action, read_context, read_options
+from qwed.kernel.request import NO_OPTIONS, Context, quoted, read_action, read_context, read_options
 from qwed.kernel.services import Services
 from qwed.store.conversation import Step
 from qwed.words import ErrorCode
@@ -18,7 +18,7 @@ def require_context(case: Case, services: Services) -> Case | Answer:
     context = _context_of(case, services)
     if isinstance(context, Answer):
         return context
-    options = read_options(case.options_raw)
+    options = NO_OPTIONS if case.options_raw is None else read_options(case.options_raw)
     if isinstance(options, Answer):
         return options
     action = read_action(case.action_raw)
