@@ -55,7 +55,7 @@ def contenders() -> dict[str, Callable[[], float]]:
     parsed = cedarpy.Entities.from_json_str("[]")
     return {
         "decision, action seen before": lambda: _cpu(lambda: decide(lambda n: f"reports/{n % 7}.csv")),
-        "decision, new action each time": lambda: _cpu(lambda: decide(lambda n: f"reports/{next(turn)}.csv")),
+        "decision, new action each time": lambda: _cpu(lambda: decide(lambda _n: f"reports/{next(turn)}.csv")),
         "cedar, 5 pre-parsed policies, 2 entities": lambda: _cpu(lambda: cedar(ENTITIES)),
         "cedar, 5 pre-parsed policies, no entities": lambda: _cpu(lambda: cedar(parsed)),
     }

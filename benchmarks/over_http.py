@@ -71,7 +71,7 @@ _numbers = itertools.count()
 def _requests(
     agent: dict[str, Any], talk: str, options: dict[str, Any], query: Callable[[int], str]
 ) -> Iterator[bytes]:
-    """An agent at work: 50 steps, then the next conversation. Every third step does something else, so it is no loop."""
+    """An agent at work, 50 steps a conversation; every third step does something else, so it is no loop."""
     headers = {"Authorization": f"Bearer {agent['agent_token']}"}
     for n in itertools.count():
         action = {**ACTION, "query": query(next(_numbers))}

@@ -42,7 +42,6 @@ class Settings:
     engine_memory_mb: int = 1024
 
     max_body_bytes: int = 1_048_576
-    max_in_flight: int = 512
     startup_hooks_allow: frozenset[str] = frozenset()
 
 

@@ -221,7 +221,7 @@ def _settle(house: House, number: int) -> Any:
     reservation = house.store.reserve_step(agent, "c", Step(house.step + 1 + number, f"{number}"))
     charge = Charge(cost=1, requests=1)
     assert house.store.hold(reservation, charge, house.hands.now) is None
-    activity = Activity(f"act_{number}", Decision.APPROVED, house.hands.now, 1, b"{}", b"{}")
+    activity = Activity(f"act_{number}", Decision.APPROVED, house.hands.now, 1, "{}", "{}")
     return house.store.settle(
         Settlement(agent=agent, activity=activity, decision=Decision.APPROVED, charge=charge, reservation=reservation)
     )

@@ -197,7 +197,9 @@ class Protocol(RuleBasedStateMachine):
             return
         for agent_id, model in self.models.items():
             kept = self.gate.get_agent_activity(agent_id, limit=1000)
-            assert [(entry["decision"], (entry["error"] or {}).get("code")) for entry in reversed(kept)] == model.answers
+            assert [
+                (entry["decision"], (entry["error"] or {}).get("code")) for entry in reversed(kept)
+            ] == model.answers
         self.gate.close()
         self.folder.cleanup()
 

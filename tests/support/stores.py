@@ -106,7 +106,7 @@ class Shop:
         name = activity_id or f"act_{next(_numbers)}"
         return Settlement(
             agent=agent,
-            activity=Activity(name, decision, self.hands.now, cost, b'{"leaf":1}', b'{"payload":1}'),
+            activity=Activity(name, decision, self.hands.now, cost, '{"leaf":1}', '{"payload":1}'),
             decision=decision,
             charge=charge,
             reservation=reservation,
@@ -124,7 +124,9 @@ class Shop:
         if exceeded is not None:
             self.store.release(reservation)
             return exceeded
-        return self.settle(agent, reservation, decision, charge)
+        outcome = self.settle(agent, reservation, decision, charge)
+        self.store.release(reservation)
+        return outcome
 
     def spent(self, agent: Agent) -> Any:
         return self.store.spent(agent.agent_id, self.hands.now)

@@ -11,6 +11,7 @@ from typing import Any
 from qwed.settings import Settings, SettingsError, settings_from, unknown_variables
 
 _GRACE = 30
+_SWITCH_SECONDS = 0.0005
 
 
 def add_to(commands: Any) -> None:
@@ -66,11 +67,19 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    _welcome(settings, listening, opened.owner_key)
-    # uvicorn stops gracefully and then raises the signal again; being asked to stop is no failure.
+    server = uvicorn.Server(config)
+
+    def stop(*_: object) -> None:
+        # Also called when uvicorn has stopped and raises the signal again: being asked to stop is no failure.
+        server.should_exit = True
+
+    # From the greeting on, being asked to stop is answered with a graceful stop.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
+        signal.signal(number, stop)
+    # The writer needs the interpreter a few times per commit; it must not wait 5 ms for it each time.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    _welcome(settings, listening, opened.owner_key)
+    server.run(sockets=[listening])
     return 0
 
 

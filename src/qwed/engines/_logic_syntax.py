@@ -123,7 +123,8 @@ class _Build(Transformer[Token, Tree]):
 
     def chain(self, items: list[Token | Tree]) -> Tree:
         """`a - b + c` as (+ a (NEG b) c) and `a / b * c` as (/ (* a c) b): as deep as written, not as long."""
-        kept, turned = [_atom(items[0])], []
+        kept = [_atom(items[0])]
+        turned: list[Tree] = []
         for sign, item in zip(items[1::2], items[2::2], strict=True):
             (kept if sign in ("+", "*") else turned).append(_atom(item))
         if items[1] in ("+", "-"):

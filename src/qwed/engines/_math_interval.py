@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from mpmath import iv  # type: ignore[import-untyped]  # the library ships no types
+from mpmath import iv
 
 from qwed.engines._math_syntax import Node
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType
 
 from qwed.engines._sql_parse import Reading, read
 from qwed.engines._sql_tokens import comments_in, gaps

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot import Token, TokenType, exp
 
 from qwed.engines._sql_names import Names, is_catalog, table_name
 from qwed.engines._sql_truth import Values, always_holds, ignores_rows, truth, values_under

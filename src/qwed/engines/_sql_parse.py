@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.tokens import Token, TokenType
 
 from qwed.engines._sql_tokens import backtracking, without_comments
 

@@ -85,7 +85,7 @@ def schema_problem(statement: exp.Expr, names: Names, schema: Schema, dialect: s
 
 
 def _query_problem(statement: exp.Expr, names: Names, schema: Schema, dialect: str) -> str:
-    flat = {_flat(name): dict(columns or {}) for name, columns in schema.tables.items()}
+    flat: dict[str, object] = {_flat(name): dict(columns or {}) for name, columns in schema.tables.items()}
     try:
         tree = _flattened(statement, names)
         qualify(tree, schema=MappingSchema(flat, dialect=dialect), dialect=dialect, quote_identifiers=False)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokens import Token, TokenType
 
 _FREE_JOINS = frozenset({TokenType.CROSS, TokenType.NATURAL})
 _CONDITIONS = frozenset({TokenType.ON, TokenType.USING})

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mpmath.libmp import NoConvergence  # type: ignore[import-untyped]  # the library ships no types
+from mpmath.libmp import NoConvergence
 from sympy.polys.polyerrors import BasePolynomialError
 
 from qwed.engines._math_answers import refused

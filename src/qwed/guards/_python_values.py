@@ -141,7 +141,8 @@ class Values:
         if depth > MAX_NESTING:
             return None
         if isinstance(node, ast.Constant):
-            return frozenset({node.value}) if type(node.value) in (str, int) else None
+            value = node.value
+            return frozenset({value}) if isinstance(value, str | int) and not isinstance(value, bool) else None
         if isinstance(node, ast.Name):
             return self._constant_name(node.id, scope, depth)
         if isinstance(node, ast.IfExp):

@@ -1,0 +1,215 @@
+"""Group commit: one transaction for whatever waits, all of it or none, in order, by a thread that outlives failures."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from qwed.store import writer as writing
+from qwed.store.migrate import migrate
+from qwed.store.protocol import StoreError
+from qwed.store.writer import BATCH, ClosedWriter, GroupWriter, InlineWriter, Write, write_batch
+
+ADD = "INSERT INTO meta VALUES (?, ?)"
+
+
+def _connected(place: Any) -> sqlite3.Connection:
+    connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+    migrate(connection)
+    return connection
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    opened = _connected(":memory:")
+    yield opened
+    opened.close()
+
+
+def _added(name: str, result: Any = None) -> Write:
+    return Write(statements=((ADD, (name, name)),), result=result)
+
+
+def _names(connection: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in connection.execute("SELECT name FROM meta ORDER BY rowid")]
+
+
+def test_a_batch_is_written_in_the_order_it_was_queued(connection: sqlite3.Connection) -> None:
+    write_batch(connection, [_added(name) for name in "cab"])
+    assert _names(connection) == ["c", "a", "b"]
+    assert not connection.in_transaction
+
+
+def test_a_batch_with_one_bad_write_leaves_nothing_of_any(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        write_batch(connection, [_added("a"), _added("b"), _added("a")])
+    assert _names(connection) == []
+    assert not connection.in_transaction
+
+
+def _activity(index: int, agent: str = "agent_1") -> tuple[Any, ...]:
+    return ("org_1", index, f"act_{index}", agent, 1.0, "APPROVED", "{}", "{}")
+
+
+def _counted(agent: str, requests: int) -> tuple[Any, ...]:
+    return (agent, 1, 1, requests, requests, 0, 0, 0, 0, 0, 0, 0)
+
+
+def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(connection: sqlite3.Connection) -> None:
+    batch = [
+        Write(
+            activity=_activity(index),
+            conversation=("agent_1", "c", index + 1, index + 1, "f", 1, ""),
+            usage=_counted("agent_1", index + 1),
+            tally=("agent_1", 7, "APPROVED", 10),
+        )
+        for index in range(5)
+    ]
+    write_batch(connection, batch[:3])
+    write_batch(connection, batch[3:])
+    assert connection.execute("SELECT last_step, steps FROM conversations").fetchall() == [(5, 5)]
+    assert connection.execute("SELECT requests_day FROM usage").fetchall() == [(5,)]
+    assert connection.execute("SELECT actions, cost FROM tallies").fetchall() == [(5, 50)]
+    assert connection.execute("SELECT count(*), max(log_index) FROM activities").fetchall() == [(5, 4)]
+
+
+def test_the_same_place_in_a_log_is_never_taken_twice(connection: sqlite3.Connection) -> None:
+    write_batch(connection, [Write(activity=_activity(0))])
+    again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}")
+    with pytest.raises(sqlite3.IntegrityError):
+        write_batch(connection, [Write(activity=again)])
+
+
+class Gathering:
+    """A writer whose first batch waits until the test lets it go, so that what follows gathers behind it."""
+
+    def __init__(self) -> None:
+        self.connection = _connected(":memory:")
+        self.failures = 0
+        self.batches: list[int] = []
+        self._free = threading.Event()
+        self.waiting = threading.Event()
+        self.writer = GroupWriter(self.connection, self._failed, self._require)
+
+    def _require(self) -> None:
+        self.waiting.set()
+        assert self._free.wait(30)
+
+    def _failed(self) -> None:
+        self.failures += 1
+
+    def go(self) -> None:
+        self._free.set()
+
+
+@pytest.fixture
+def gathering() -> Iterator[Gathering]:
+    made = Gathering()
+    yield made
+    made.go()
+    made.writer.close()
+
+
+def test_nobody_is_told_before_the_commit(gathering: Gathering) -> None:
+    ticket = gathering.writer.submit(_added("a", result="kept"))
+    assert gathering.waiting.wait(30)
+    assert not ticket.done
+    gathering.go()
+    assert ticket.block(30) == "kept"
+
+
+def test_what_gathers_behind_a_commit_is_one_transaction_of_at_most_a_batch(gathering: Gathering) -> None:
+    commits: list[str] = []
+    tickets = [gathering.writer.submit(_added("first"))]
+    assert gathering.waiting.wait(30)
+    gathering.connection.set_trace_callback(lambda text: commits.append(text) if text == "COMMIT" else None)
+    tickets += [gathering.writer.submit(_added(f"n{number}")) for number in range(BATCH + 10)]
+    gathering.go()
+    for ticket in tickets:
+        ticket.block(30)
+    assert len(commits) == 3
+    assert gathering.writer.written == BATCH + 11
+
+
+def test_a_failed_batch_fails_every_ticket_in_it_and_the_next_one_is_written(gathering: Gathering) -> None:
+    first = gathering.writer.submit(_added("a"))
+    assert gathering.waiting.wait(30)
+    bad = [gathering.writer.submit(_added(name)) for name in ("b", "a", "c")]
+    gathering.go()
+    first.block(30)
+    for ticket in bad:
+        with pytest.raises(StoreError, match="could not write"):
+            ticket.block(30)
+    assert gathering.failures == 1
+    gathering.writer.submit(_added("d")).block(30)
+    assert _names(gathering.connection) == ["a", "d"]
+    assert gathering.writer.written == 2
+
+
+def test_closing_writes_what_waits_first(gathering: Gathering) -> None:
+    tickets = [gathering.writer.submit(_added(f"n{number}")) for number in range(20)]
+    gathering.go()
+    gathering.writer.close()
+    assert all(ticket.done for ticket in tickets)
+    assert [ticket.result() for ticket in tickets] == [None] * 20
+
+
+def test_draining_takes_what_waits_and_leaves_the_wish_to_stop(gathering: Gathering) -> None:
+    gathering.writer.submit(_added("first"))
+    assert gathering.waiting.wait(30)
+    waiting = [_added(name) for name in "xyz"]
+    for write in waiting:
+        gathering.writer.submit(write)
+    gathering.writer._queue.put(None)
+    assert gathering.writer.drain() == waiting
+    assert gathering.writer._queue.get_nowait() is None
+
+
+FAILURES = [OSError("gone"), OverflowError("large"), ValueError("bad"), TypeError("odd"), MemoryError()]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
+def test_whatever_a_write_raises_the_thread_goes_on(failure: Exception) -> None:
+    raised: list[Exception] = [failure]
+
+    def require() -> None:
+        if raised:
+            raise raised.pop()
+
+    connection = _connected(":memory:")
+    writer = GroupWriter(connection, lambda: None, require)
+    with pytest.raises(StoreError, match="could not write"):
+        writer.submit(_added("a")).block(30)
+    writer.submit(_added("a")).block(30)
+    assert _names(connection) == ["a"]
+    writer.close()
+
+
+def test_memory_answers_at_once_and_writes_when_it_is_read(connection: sqlite3.Connection) -> None:
+    writer = InlineWriter(connection)
+    ticket = writer.submit(_added("a", result=7))
+    assert (ticket.done, ticket.result()) == (True, 7)
+    writer.flush()
+    writer.flush()
+    assert (_names(connection), writer.written) == (["a"], 1)
+
+
+def test_memory_never_lets_more_wait_than_it_says(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_UNREAD", 10)
+    writer = InlineWriter(connection)
+    for number in range(25):
+        writer.submit(_added(f"n{number}"))
+    assert (len(writer._waiting), writer.written) == (5, 20)
+
+
+def test_a_closed_store_keeps_nothing_and_says_so() -> None:
+    writer = ClosedWriter()
+    with pytest.raises(StoreError, match="the store is closed"):
+        writer.submit(_added("a"))
+    writer.flush()
+    writer.close()
+    assert (writer.drain(), writer.written) == ([], 0)
