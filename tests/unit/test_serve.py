@@ -1,0 +1,66 @@
+"""`qwed serve`, as its operator meets it."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import SERVE, Server
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_stopped_right_after_its_greeting_stops_with_0(tmp_path: Path, number: signal.Signals) -> None:
+    server = Server(tmp_path / "data")
+    server.process.send_signal(number)
+    assert server._reap() == 0
+
+
+def test_more_than_one_worker_on_sqlite_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    ran = subprocess.run([*SERVE, "--workers", "2", "--data-dir", tmp_path], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "PostgreSQL" in ran.stderr
+
+
+def test_a_port_in_use_is_said_in_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "qwed.cli", "serve", "--port", str(taken.getsockname()[1])]
+        ran = subprocess.run([*command, "--data-dir", tmp_path / "data"], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "choose another --host or --port" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_data_directory_and_its_secrets_are_readable_by_the_owner_alone(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    assert server.stop() == 0
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "data").iterdir()}
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert set(modes.values()) == {0o600}, modes
+    assert {"owner.key", "signing.key", "qwed.db", "lock"} <= set(modes)
+
+
+def test_the_key_is_not_printed_where_nobody_watches(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    rest = server.process.stdout
+    server.process.send_signal(signal.SIGTERM)
+    assert rest is not None
+    printed = server.greeting + rest.read()
+    server._reap()
+    assert server.owner_key not in printed
+    assert server.owner_key not in server.log.read_text()
+
+
+def test_a_bad_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [*SERVE, "--data-dir", tmp_path / "data"],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "QWED_MAX_STEPS": "many"},
+    )
+    assert ran.returncode == 2
+    assert "QWED_MAX_STEPS" in ran.stderr
