@@ -71,7 +71,35 @@ def _price(text: str) -> int:
         raise ValueError(str(error)) from None
 
 
-_READERS: dict[str, Callable[[str], Any]] = {"engine_price_usd": _price, "startup_hooks_allow": _hashes}
+def _port(text: str) -> int:
+    number = _whole(text)
+    if number > 65_535:
+        raise ValueError("must be 65535 at most")
+    return number
+
+
+def _workers(text: str) -> int:
+    number = _whole(text)
+    if number == 1:
+        raise ValueError("must be 0 or at least 2, because one worker is kept for agents")
+    return number
+
+
+def _level(text: str) -> str:
+    if text.lower() not in LOG_LEVELS:
+        raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}")
+    return text.lower()
+
+
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "port": _port,
+    "log_level": _level,
+    "engine_price_usd": _price,
+    "engine_workers": _workers,
+    "startup_hooks_allow": _hashes,
+}
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
 

@@ -235,6 +235,7 @@ def test_a_disk_that_can_neither_be_written_nor_read_does_not_end_the_writer(hou
         house.store._reader = real
     assert {answer.decision for answer in answers} == {"DENIED"}
     assert house.ask().decision == "APPROVED"
+    assert {answer.error["code"] for answer in answers} == {"QWED-SYS-002"}
     assert house.store._live._reservations == {}
     house.require_memory_equals_disk(tmp_path / "copy")
 
@@ -319,6 +320,9 @@ def test_a_server_whose_disk_is_full_refuses_everyone_and_serves_again_when_ther
         with _no_space(served):
             during = _storm(served, agent_id, "during")
             assert api.get("/health").status_code == 200
+            late = api.post("/agents/register", json={"name": "late", "principal_id": "p"})
+            assert (late.status_code, late.json()["error"]["code"]) == (503, "QWED-SYS-002")
+            assert late.headers["retry-after"] == "1"
         after = _storm(served, agent_id, "after")
         budget = api.get(f"/agents/{agent_id}/budget").json()
         log = api.get(f"/agents/{agent_id}/activity", params={"limit": 1000}).json()

@@ -271,7 +271,7 @@ def test_without_a_signature_there_is_no_approval_and_the_retry_gets_one_charged
     bench: Bench, failure: BaseException
 ) -> None:
     signer = Failing(bench.services.signer, "attest", failure)
-    wanted = {"options": {"require_attestation": True}, "idempotency_key": "k"}
+    wanted: dict[str, Any] = {"options": {"require_attestation": True}, "idempotency_key": "k"}
     bench.require_refused(bench.ask(bench.broken(signer=signer), **wanted))
     bench.require_refused(bench.ask(bench.broken(signer=signer), **wanted))
     again = bench.ask(**wanted)

@@ -33,7 +33,7 @@ class Asked:
         caller, call = number % CALLERS, number // CALLERS
         self.key = f"{round_}-{number}"
         # Two callers share a conversation, so that steps race too; every third asks for what a person must approve.
-        self.action = {"type": "calculate", "query": f"{number}+{round_}"}
+        self.action: dict[str, Any] = {"type": "calculate", "query": f"{number}+{round_}"}
         if call % 3 == 2:
             self.action = {"type": "send_email", "target": "someone@example.com", "parameters": {"n": number}}
         self.context = {"conversation_id": f"{round_}-{caller // 2}", "step_number": call + 1}

@@ -1,9 +1,11 @@
 """P2 and P3 under races: many callers on one step, one budget, one conversation, one idempotency key."""
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
+from tests.support.books import Books
 from tests.support.server import Server
 from tests.support.wire import Heard, asked_at_once, message
 
@@ -174,6 +177,35 @@ def _spend(gate: Gate, agent_id: str, number: int) -> str:
     context = {"conversation_id": f"conv_{conversation}", "step_number": step + 1}
     decision: str = gate.verify_action(agent_id, {"type": "calculate", "query": f"{step}+1"}, context).decision
     return decision
+
+
+def test_a_gate_closed_under_load_has_kept_everything_it_approved(tmp_path: Path) -> None:
+    gate = qwed.open(tmp_path / "data")
+    agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+    started, closed = threading.Semaphore(0), threading.Event()
+
+    def keep_asking(caller: int) -> list[str]:
+        told = []
+        for number in itertools.count():
+            reply = gate.verify_action(agent_id, SUM, {"conversation_id": f"{caller}-{number}", "step_number": 1})
+            if reply.decision == "APPROVED":
+                told.append(reply.action_id)
+            started.release()
+            if closed.is_set():
+                return told
+        raise AssertionError
+
+    with ThreadPoolExecutor(8) as threads:
+        callers = [threads.submit(keep_asking, caller) for caller in range(8)]
+        for _ in range(40):
+            assert started.acquire(timeout=30)
+        gate.close()
+        closed.set()
+        told = [action_id for caller in callers for action_id in caller.result()]
+    books = Books(tmp_path / "data")
+    books.require_one_story()
+    assert set(told) <= {activity.activity_id for activity in books.committed()}
+    assert len(told) >= 30
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])

@@ -96,6 +96,13 @@ def test_a_killed_server_gives_its_directory_back_at_once(tmp_path: Path) -> Non
     _require_open_house(tmp_path / "data")
 
 
+def test_a_port_that_cannot_be_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "70000", "--data-dir", str(tmp_path / "data")]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=_bare())
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert refused.stderr.startswith("qwed: cannot listen there: ")
+
+
 def _bare() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("QWED_", "PYTHON"))}
 

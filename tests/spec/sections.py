@@ -1,7 +1,5 @@
 """The sections of the two documents that these tests read out; a coverage test keeps the list true."""
 
-from typing import Any
-
 import pytest
 
 SPEC: dict[str, str] = {
@@ -95,6 +93,6 @@ LATER: dict[str, str] = {
 """Sections without a test, each with its reason; a section that has gained a test must leave this table."""
 
 
-def spec(*sections: str) -> Any:
+def spec(*sections: str) -> pytest.MarkDecorator:
     """Marks a test with the sections it reads out, such as `9.2` or `guide/Decision matrix`."""
     return pytest.mark.spec(*sections)

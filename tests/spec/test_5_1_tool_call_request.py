@@ -246,3 +246,55 @@ def test_an_engine_outside_the_list_is_denied_through_a_tool_as_well(asking: Cal
     ask = asking(type="trusted", permissions={"allowed_engines": ["math"]})
     answer = ask({"type": "tool_call", "tool": "database_read", "parameters": {"query": "SELECT 1"}}, 1)
     assert said(answer) == NOT_ALLOWED
+
+
+ONE_SITE, ONE_ROOT = {"allowed_domains": ["example.com"]}, {"allowed_paths": ["/srv/data"]}
+SAID_TWICE: list[tuple[str, Json, Json]] = [
+    (
+        "trusted",
+        ONE_SITE,
+        {"type": "api_call", "target": "https://example.com", "parameters": {"url": "https://evil.com"}},
+    ),
+    ("trusted", ONE_ROOT, {"type": "file_read", "target": "/srv/data/a", "parameters": {"path": "/etc/shadow"}}),
+    (
+        "trusted",
+        ONE_ROOT,
+        {"type": "tool_call", "tool": "file_read", "parameters": {"target": "/srv/data/a", "path": "/etc/shadow"}},
+    ),
+    (
+        "supervised",
+        {},
+        {
+            "type": "tool_call",
+            "tool": "database_read",
+            "query": "SELECT id FROM users",
+            "parameters": {"query": "DROP TABLE users"},
+        },
+    ),
+    (
+        "supervised",
+        {},
+        {
+            "type": "tool_call",
+            "tool": "database_read",
+            "parameters": {"query": "SELECT id FROM users", "sql": "DROP TABLE users"},
+        },
+    ),
+    ("supervised", {}, {"type": "shell_command", "query": "ls", "parameters": {"command": "rm x"}}),
+    ("trusted", {}, {"type": "execute_code", "code": "print(1)", "parameters": {"code": "eval(input())"}}),
+]
+
+
+@spec("5.1")
+@pytest.mark.parametrize(("kind", "permissions", "action"), SAID_TWICE, ids=lambda value: str(value)[:70])
+def test_an_input_said_twice_is_not_judged_by_the_harmless_half(
+    asking: Callable[..., Asking], kind: str, permissions: Json, action: Json
+) -> None:
+    assert asking(type=kind, permissions=permissions)(action, 1)["decision"] != "APPROVED"
+
+
+@spec("5.1")
+def test_an_input_said_twice_alike_is_fine(asking: Callable[..., Asking]) -> None:
+    query = "SELECT id FROM users"
+    action = {"type": "tool_call", "tool": "database_read", "query": query, "parameters": {"query": query}}
+    assert said(asking()(action, 1)) == ("APPROVED", None)

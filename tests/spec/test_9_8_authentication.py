@@ -21,8 +21,10 @@ WRONG_KEY = (401, ("DENIED", "QWED-AUTH-002"))
 NO_AGENT = (404, ("DENIED", "QWED-AGENT-001"))
 
 
-def _verify(client: httpx.Client, agent_id: str, body: Json | None = None, **headers: str) -> tuple[int, tuple]:
-    response = client.post(f"/agents/{agent_id}/verify", json=BODY if body is None else body, headers=headers)
+def _verify(
+    client: httpx.Client, agent_id: str, body: Json = BODY, headers: dict[str, str] | None = None
+) -> tuple[int, tuple[str, str | None]]:
+    response = client.post(f"/agents/{agent_id}/verify", json=body, headers=headers)
     return response.status_code, said(response.json())
 
 
@@ -34,7 +36,7 @@ def _bearer(token: str) -> dict[str, str]:
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_token_in_the_header_is_enough(stranger: httpx.Client, ask: Asking, scheme: str) -> None:
     headers = {"Authorization": f"{scheme} {ask.agent['agent_token']}"}
-    assert _verify(stranger, ask.agent_id, **headers) == (200, ("APPROVED", None))
+    assert _verify(stranger, ask.agent_id, headers=headers) == (200, ("APPROVED", None))
 
 
 @spec("9.8")
@@ -129,7 +131,7 @@ def test_another_organisations_agent_does_not_exist(house: House) -> None:
 def test_a_key_of_another_organisation_does_not_help_a_good_token(house: House) -> None:
     with house.client("owner") as owner, house.client("foreign") as foreign:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
-        assert _verify(foreign, agent["agent_id"], **_bearer(agent["agent_token"])) == NO_AGENT
+        assert _verify(foreign, agent["agent_id"], headers=_bearer(agent["agent_token"])) == NO_AGENT
 
 
 @spec("9.8")
@@ -138,7 +140,7 @@ def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(house: House, ke
     with house.client("owner") as owner, house.client(key) as client:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         assert _verify(client, agent["agent_id"]) == WRONG_KEY
-        assert _verify(client, agent["agent_id"], **_bearer(agent["agent_token"])) == WRONG_KEY
+        assert _verify(client, agent["agent_id"], headers=_bearer(agent["agent_token"])) == WRONG_KEY
         for path in ("/agents", "/tools", f"/agents/{agent['agent_id']}"):
             response = client.get(path)
             assert (response.status_code, response.json()["error"]["code"]) == (401, "QWED-AUTH-002")
@@ -147,7 +149,7 @@ def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(house: House, ke
 @spec("9.8")
 def test_a_good_key_does_not_excuse_a_wrong_token(asking: Callable[..., Asking]) -> None:
     mine, other = asking(), asking()
-    assert _verify(mine.api, mine.agent_id, **_bearer(other.agent["agent_token"])) == WRONG_TOKEN
+    assert _verify(mine.api, mine.agent_id, headers=_bearer(other.agent["agent_token"])) == WRONG_TOKEN
     assert _verify(mine.api, mine.agent_id, {**BODY, "agent_token": other.agent["agent_token"]}) == WRONG_TOKEN
 
 
@@ -156,12 +158,14 @@ def test_header_body_and_path_must_agree(stranger: httpx.Client, asking: Callabl
     mine, other = asking(), asking()
     good, wrong = mine.agent["agent_token"], other.agent["agent_token"]
     both = {**BODY, "agent_token": wrong}
-    assert _verify(stranger, mine.agent_id, both, **_bearer(good)) == WRONG_TOKEN
-    assert _verify(stranger, mine.agent_id, {**BODY, "agent_token": good}, **_bearer(wrong)) == WRONG_TOKEN
-    status, (decision, _code) = _verify(stranger, mine.agent_id, {**BODY, "agent_id": other.agent_id}, **_bearer(good))
+    assert _verify(stranger, mine.agent_id, both, headers=_bearer(good)) == WRONG_TOKEN
+    assert _verify(stranger, mine.agent_id, {**BODY, "agent_token": good}, headers=_bearer(wrong)) == WRONG_TOKEN
+    status, (decision, _code) = _verify(
+        stranger, mine.agent_id, {**BODY, "agent_id": other.agent_id}, headers=_bearer(good)
+    )
     assert (status, decision) == (400, "DENIED")
     agreeing = {**BODY, "agent_id": mine.agent_id, "agent_token": good}
-    assert _verify(stranger, mine.agent_id, agreeing, **_bearer(good)) == (200, ("APPROVED", None))
+    assert _verify(stranger, mine.agent_id, agreeing, headers=_bearer(good)) == (200, ("APPROVED", None))
 
 
 @spec("9.8")
@@ -233,7 +237,7 @@ def test_a_trusted_type_held_at_a_lower_level_needs_no_owner(house: House) -> No
 @spec("9.8")
 def test_refusals_of_strangers_leave_no_trace_in_the_log(stranger: httpx.Client, ask: Asking) -> None:
     for token in ("wrong", "qwed_agent_" + "0" * 52):
-        _verify(stranger, ask.agent_id, **_bearer(token))
+        _verify(stranger, ask.agent_id, headers=_bearer(token))
     assert ask.activity()["summary"]["total_actions"] == 0
     assert ask.budget()["requests"]["current_hour"] == 0
 

@@ -284,6 +284,11 @@ def test_a_request_in_flight_is_finished_before_the_server_ends(tmp_path: Path) 
     assert again.stop() == 0
 
 
+@spec("B")
+def test_a_server_asked_to_stop_as_soon_as_it_greets_stops(tmp_path: Path) -> None:
+    assert Server(tmp_path / "data").stop() == 0
+
+
 def _until_nobody_listens(host: str | None, port: int | None) -> None:
     with contextlib.suppress(ConnectionError):
         while True:

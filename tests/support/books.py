@@ -62,7 +62,7 @@ class Books:
             places.setdefault((activity.agent_id, activity.conversation_id), []).append(activity.step_number)
         for place, steps in places.items():
             assert steps == sorted(set(steps), key=lambda step: step or 0), f"steps of {place}: {steps}"
-            kept = self.conversations[place]  # type: ignore[index]  # a committed step has a conversation
+            kept = self.conversations[place]
             assert (kept["last_step"], kept["steps"]) == (steps[-1], len(steps))
         assert set(places) == set(self.conversations)
 

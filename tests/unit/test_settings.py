@@ -30,14 +30,15 @@ GOOD: dict[str, tuple[str, Any]] = {
 }
 
 BAD: dict[str, list[str]] = {
-    "port": ["", "eighty", "-1", "1.5"],
+    "port": ["", "eighty", "-1", "1.5", "65536", "99999999999999999999"],
+    "log_level": ["", "loud", "10"],
     "max_steps": ["many", "-3"],
     "step_lease_seconds": ["1s"],
     "doom_loop_guard_required": ["maybe", ""],
     "require_tool_context": ["2"],
     "engine_price_usd": ["free", "-1", "0.0000001", "nan"],
     "engine_seconds": ["ten"],
-    "engine_workers": ["two"],
+    "engine_workers": ["two", "1"],
     "engine_memory_mb": ["1GB"],
     "max_body_bytes": ["1MiB"],
     "approval_ttl_seconds": ["-1"],

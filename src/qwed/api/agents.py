@@ -1,7 +1,6 @@
 """Agents: register, look, verify, look back."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 from qwed.api.access import require_agent, require_key
@@ -106,18 +105,31 @@ async def verify(call: Call) -> Response:
 async def verify_tool(call: Call) -> Response:
     """Spec 5.1: the same walk, the tool in the path."""
     body = _read(call)
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict) or "action" in body:
         return await _decide(call, body, TOOL_FIELDS)
-    named = body.get("tool_call") or {}
-    if not isinstance(named, Mapping) or not TOOL_CALL_FIELDS.issuperset(named):
-        return decided(denied(ErrorCode.MALFORMED, "`tool_call` must be an object with `tool_name` and `parameters`"))
-    tool = call.path["tool"]
-    if named.get("tool_name", tool) != tool:
-        return decided(denied(ErrorCode.MALFORMED, "`tool_call.tool_name` is not the tool in the path"))
-    parameters = named.get("parameters", body.get("parameters"))
-    action = {"type": TOOL_CALL, "tool": tool, "parameters": {} if parameters is None else parameters}
+    parameters = _tool_parameters(call.path["tool"], body)
+    if isinstance(parameters, Answer):
+        return decided(parameters)
+    action = {"type": TOOL_CALL, "tool": call.path["tool"], "parameters": parameters}
     required = call.services.settings.require_tool_context
     return await _decide(call, {**body, "action": action}, TOOL_FIELDS | {"action"}, context_required=required)
+
+
+def _tool_parameters(tool: str, body: dict[str, Any]) -> Any:
+    named = body.get("tool_call")
+    if named is None:
+        return _given(body.get("parameters"))
+    if not isinstance(named, dict) or not TOOL_CALL_FIELDS.issuperset(named):
+        return denied(ErrorCode.MALFORMED, "`tool_call` must be an object with `tool_name` and `parameters`")
+    if named.get("tool_name", tool) != tool:
+        return denied(ErrorCode.MALFORMED, "`tool_call.tool_name` is not the tool in the path")
+    if "parameters" in named and "parameters" in body:
+        return denied(ErrorCode.MALFORMED, "`parameters` stand twice: give them in `tool_call` or beside it")
+    return _given(named.get("parameters", body.get("parameters")))
+
+
+def _given(parameters: Any) -> Any:
+    return {} if parameters is None else parameters
 
 
 def _read(call: Call) -> Any:

@@ -11,6 +11,7 @@ import msgspec
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
+from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
 from qwed.words import ErrorCode
 from qwed.words.canonical import MAX_DEPTH
@@ -117,6 +118,9 @@ class Endpoint:
             response = await self._handler(Call(services, self._driver(), scope, body))
         except Refused as error:
             response = refused(error.problem)
+        except (StoreError, TimeoutError) as error:
+            services.log.error("store failed: %s", error)
+            response = refused(problem(ErrorCode.DEPENDENCY_DOWN, "the store does not answer", retry_after=1))
         await respond(send, response)
 
 

@@ -46,7 +46,9 @@ def _read(call: Call) -> Tool | Problem:
     if raw.get("name", name) != name:
         return _bad("`name` in the body is not the tool in the path")
     try:
-        row = msgspec.convert({**raw, "name": name}, Tool, strict=True)
+        # A built-in tool keeps what is not said anew: its effect, above all, which no row can talk away.
+        known = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
+        row = msgspec.convert({**known, **raw, "name": name}, Tool, strict=True)
     except msgspec.ValidationError as error:
         return _bad(f"{str(error).lower()}; known are {', '.join(Tool.__struct_fields__)}")
     if row.risk_level not in {risk.word for risk in Risk}:
@@ -59,8 +61,11 @@ def _refuse_row(row: Tool) -> Problem | None:
         return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
     if row.verification_engine not in (None, "sql", "code", "math", "logic", "path", "shell"):
         return _bad("`verification_engine` must be sql, code, math, logic, path, shell or absent")
-    if TOOLS.get(row.name, row).dangerous and not row.dangerous:
-        return _bad(f"`{row.name}` is on the dangerous list and stays there")
+    known = TOOLS.get(row.name)
+    if known is not None and known.dangerous and (not row.dangerous or row.risk < known.risk):
+        return _bad(f"`{row.name}` is on the dangerous list and stays there, at {known.risk_level} risk")
+    if known is not None and known.effect is not None and row.effect is not known.effect:
+        return _bad(f"the effect of `{row.name}` is {known.effect} and cannot be changed")
     return None
 
 

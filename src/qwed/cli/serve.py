@@ -33,8 +33,9 @@ def run(given: argparse.Namespace) -> int:
         listening = _listen(settings.host, settings.port)
     except SettingsError as error:
         return _sorry(str(error))
-    except OSError as error:
-        return _sorry(f"cannot listen there: {error.strerror or error}; choose another --host or --port")
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return _sorry(f"cannot listen there: {reason}; choose another --host or --port")
     with listening:
         return _serve(settings, listening)
 

@@ -103,7 +103,7 @@ def problem(
         message=message or code.meaning,
         details=details or {},
         final=code.final if final is None else final,
-        check=check,
+        check=check or code.check,
         suggestion=suggestion,
         retry_after=retry_after,
     )

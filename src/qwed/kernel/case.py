@@ -70,6 +70,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     content: Content = NOTHING_SAID
     verdict: Verdict | None = None
     corrected: Mapping[str, Any] | None = None
+    executable: Action | None = None
+    """The repaired action, where one was offered and verified."""
     # assess_risk
     risk: Risk = Risk.CRITICAL
     factors: tuple[Factor, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from qwed.guards.pii import find_pii
-from qwed.guards.secrets import find_secrets
+from qwed.guards.secrets import find_secrets, mask
 from qwed.guards.text import UNSCANNED, strings_in
 from qwed.kernel.request import Action
 
@@ -52,3 +52,15 @@ def _named_secrets(parameters: Mapping[str, Any] | None) -> set[str]:
     """A value that is only telling beside its name: `{"password": "..."}` reads like an assignment."""
     pairs = [(key, value) for key, value in (parameters or {}).items() if isinstance(value, str)]
     return {finding.kind for key, value in pairs for finding in find_secrets(f'{key} = "{value}"')}
+
+
+def masked(value: Any, name: str = "") -> Any:
+    """The JSON value with every secret in it replaced by what kind of secret it was."""
+    if isinstance(value, str):
+        named = find_secrets(f'{name} = "{value}"') if name else ()
+        return f"[secret:{named[0].kind}]" if named and not find_secrets(value) else mask(value)
+    if isinstance(value, Mapping):
+        return {key: masked(item, key) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(item, name) for item in value]
+    return value

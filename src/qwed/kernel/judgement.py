@@ -14,12 +14,15 @@ import msgspec
 
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
-from qwed.kernel.tools import text_of
+from qwed.kernel.content import masked
+from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent
-from qwed.words import Decision, ErrorCode, Risk, Status, sha256_of
+from qwed.words import Decision, ErrorCode, Risk, Status
 
 REMEMBERED = 20_000
+LARGEST = 4_096
+"""A judgement with more content than this is worked out anew: the memory of all agents is one."""
 
 _BUDGET_PASSED = ("agent_active", "within_budget")
 _TRUST_PASSED = (*_BUDGET_PASSED, "trust_level_sufficient")
@@ -38,6 +41,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     verified_query: str | None
     corrected: dict[str, Any] | None
     executable_hash: str
+    keeps_secret: bool
+    """Whether the action carried a secret, so that its hash is not kept either."""
     policy_hash: str | None
     tool_name: str | None
     risk_assessment: RiskAssessment | None
@@ -63,6 +68,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     verification = _verification_of(case, error)
     subject = case.subject
     called = subject is not None and subject.is_tool
+    policies = case.policies if called else _refused_policies(case, error)
     return Judgement(
         decision=decision,
         refusal=refusal,
@@ -70,25 +76,40 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verification=verification,
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
-        executable_hash=case.action_hash if case.corrected is None else sha256_of(case.corrected),
+        executable_hash=(case.executable or case.action).hash,
+        keeps_secret=bool(case.content.secrets),
         policy_hash=_policy_hash(case) if subject is not None else None,
-        tool_name=subject.name if called else None,
+        tool_name=subject.name if called else (case.action.tool if policies is not None else None),
         risk_assessment=_assessment_of(case, decision) if called else None,
-        policy_checks=case.policies if called else None,
+        policy_checks=policies,
         payload=payload_of(case, error, verification),
     )
+
+
+def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, ...] | None:
+    """Spec 5.2 for a tool that never got as far as an assessment."""
+    if case.action.type != TOOL_CALL or error is None or error.code != ErrorCode.TOOL_NOT_ALLOWED.code:
+        return None
+    return (PolicyCheck("rate_limit", True), PolicyCheck("tool_allowed", False))
 
 
 def payload_of(case: Case, error: Problem | None, verification: Verification | None) -> str:
     """What is kept of a case beside its leaf."""
     payload = Payload(
-        action=msgspec.Raw(case.action.canonical) if case.action is not None else None,
+        action=_shown_action(case) if case.action is not None else None,
         corrected=case.corrected,
         error=error,
         verification=verification,
         user_intent=case.context.user_intent if case.context is not None else None,
     )
     return _ENCODE(payload).decode()
+
+
+def _shown_action(case: Case) -> Any:
+    if not case.content.secrets:
+        return msgspec.Raw(case.action.canonical)
+    # What is kept of a secret is that there was one: not its text, and in the leaf not even its hash.
+    return masked(msgspec.json.decode(case.action.canonical))
 
 
 def _policy_hash(case: Case) -> str:
@@ -121,10 +142,7 @@ def _refused_by_permission(case: Case, error: Problem | None) -> Verification | 
 
 
 def _verified_query(case: Case) -> str | None:
-    if case.corrected is None:
-        return text_of(case.action, "query") or None
-    query = case.corrected.get("query")
-    return query if isinstance(query, str) else None
+    return text_of(case.executable or case.action, "query") or None
 
 
 def _assessment_of(case: Case, decision: Decision) -> RiskAssessment:
@@ -172,6 +190,8 @@ class Judgements:
 def _lasts(case: Case, judgement: Judgement) -> bool:
     if case.context.user_intent is not None:
         return False  # the payload holds what was said about this one request
+    if len(judgement.payload) > LARGEST:
+        return False
     if case.verdict is not None:
         return case.verdict.status not in _UNSETTLED
     refusal = judgement.refusal

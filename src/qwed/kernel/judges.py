@@ -1,5 +1,6 @@
 """Judges for what has no engine of its own: a tool by its row, a file by its path, a command by the shell guard."""
 
+import re
 from urllib.parse import urlsplit
 
 from qwed.guards import path as paths
@@ -25,11 +26,21 @@ def judge_tool(case: Case) -> Verdict:
 def _domain_allowed(url: str, allowed: tuple[str, ...] | None) -> bool:
     if allowed is None:
         return True
+    host = _host_of(url)
+    return host is not None and any(host == domain.lower() or host.endswith("." + domain.lower()) for domain in allowed)
+
+
+def _host_of(url: str) -> str | None:
+    """The host every reader of this address agrees on; None where readers differ, as over `\\` and `@`."""
+    if _MISREAD.search(url):
+        return None
     try:
-        host = urlsplit(url if "://" in url else f"//{url}").hostname or ""
+        return urlsplit(url if "://" in url else f"//{url}").hostname
     except ValueError:
-        return False
-    return any(host == domain.lower() or host.endswith("." + domain.lower()) for domain in allowed)
+        return None
+
+
+_MISREAD = re.compile(r"[\x00-\x20\\@]|[^\x00-\x7f]")
 
 
 def judge_path(case: Case) -> Verdict:

@@ -87,8 +87,8 @@ def _read(body: dict[str, Any]) -> dict[str, Any] | Problem:
     wrong = _refuse_texts(body)
     if wrong is not None:
         return wrong
-    kind = body.get("type") or "supervised"
-    if kind not in TYPES:
+    kind = "supervised" if body.get("type") is None else body["type"]
+    if not isinstance(kind, str) or kind not in TYPES:
         return _bad(f"`type` must be one of {', '.join(TYPES)}")
     trust = _trust_of(kind, body.get("trust_level"))
     if trust is None:

@@ -15,7 +15,7 @@ TOOL, PATH, SHELL = "tool", "path", "shell"
 """Judges that are no engine: what has no engine of its own reads VERIFIED by one of these."""
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One row of the registry."""
 
     name: str
@@ -163,8 +163,26 @@ def subject_of(name: str, row: Tool, action: Action) -> Subject:
 _SPELLINGS = {
     "query": ("query", "sql", "expression", "command"),
     "code": ("code",),
-    "target": ("target", "path", "file", "filepath", "filename", "file_path", "url"),
+    "target": ("target", "path", "file", "filepath", "filename", "file_path", "url", "uri"),
 }
+
+_JUDGED_FIELDS = {"code": ("code", "query"), PATH: ("target",), TOOL: ()}
+"""The fields a judge reads; an engine or the shell guard reads the query."""
+
+
+def fields_judged(subject: Subject) -> tuple[str, ...]:
+    """Which texts of the action decide about it."""
+    if subject.judge == TOOL and subject.effect is EffectKind.NETWORK:
+        return ("target",)
+    return _JUDGED_FIELDS.get(subject.judge, ("query",))
+
+
+def readings(action: Action, fields: tuple[str, ...]) -> set[str]:
+    """Every text the action gives for `fields`. Two different ones are one too many: who knows which is executed?"""
+    parameters: Mapping[str, Any] = action.parameters or {}
+    direct = [getattr(action, field) for field in fields]
+    spelled = [parameters.get(spelling) for field in fields for spelling in _SPELLINGS[field]]
+    return {text for text in (*direct, *spelled) if isinstance(text, str) and text}
 
 
 def text_of(action: Action, field: str) -> str:
@@ -172,9 +190,26 @@ def text_of(action: Action, field: str) -> str:
     direct: str | None = getattr(action, field)
     if direct:
         return direct
+    spelling = _spelling_of(action, field)
+    return "" if spelling is None or action.parameters is None else str(action.parameters[spelling])
+
+
+def repaired(action: Action, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of the action with `fields` replaced where they stood, among the parameters if that is where."""
+    members: dict[str, Any] = msgspec.json.decode(action.canonical)
+    for field, value in fields.items():
+        spelling = None if getattr(action, field) else _spelling_of(action, field)
+        if spelling is None:
+            members[field] = value
+        else:
+            members["parameters"] = {**members["parameters"], spelling: value}
+    return members
+
+
+def _spelling_of(action: Action, field: str) -> str | None:
     parameters: Mapping[str, Any] = action.parameters or {}
     for spelling in _SPELLINGS[field]:
         value = parameters.get(spelling)
         if isinstance(value, str) and value:
-            return value
-    return ""
+            return spelling
+    return None

@@ -310,13 +310,19 @@ class SqliteStore:
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:
             self._writer.flush()
-            row: tuple[Any, ...] | None = self._reader.execute(statement, values).fetchone()
+            try:
+                row: tuple[Any, ...] | None = self._reader.execute(statement, values).fetchone()
+            except sqlite3.Error as error:
+                raise StoreError(f"could not read: {error}") from error
             return row
 
     def _all(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         with self._browse_lock:
             self._writer.flush()
-            return self._browser.execute(statement, values).fetchall()
+            try:
+                return self._browser.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise StoreError(f"could not read: {error}") from error
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
         if self._fresh and not self._live.forgot:

@@ -64,6 +64,13 @@ def _write_list(value: list[Any] | tuple[Any, ...], depth: int) -> str:
     return "[" + ",".join([_write(item, depth + 1) for item in value]) + "]"
 
 
+def _write_int(value: int, _depth: int) -> str:
+    try:
+        return int.__repr__(value)
+    except ValueError:
+        raise NotCanonical("an integer has too many digits") from None
+
+
 def _write_float(value: float, _depth: int) -> str:
     """ECMAScript Number::toString, which RFC 8785 prescribes."""
     if not math.isfinite(value):
@@ -93,7 +100,7 @@ def _shortest(value: float) -> tuple[str, str, int]:
 _WRITERS: dict[type, Callable[[Any, int], str]] = {
     str: lambda value, _depth: _write_string(value),
     bool: lambda value, _depth: "true" if value else "false",
-    int: lambda value, _depth: int.__repr__(value),
+    int: _write_int,
     type(None): lambda _value, _depth: "null",
     float: _write_float,
     dict: _write_mapping,

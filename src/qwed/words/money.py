@@ -1,10 +1,15 @@
 """Money: whole micro-dollars inside, decimals on the wire."""
 
+import re
 from decimal import Decimal, InvalidOperation
 
 MICROS_PER_USD = 1_000_000
 MAX_MICROS = 10**15
 """A thousand million dollars: above any budget, and still exact as a double."""
+
+
+_PLAIN = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
+"""Decimal itself also reads `1_000`, `Infinity` and the digits of every script."""
 
 
 class MoneyError(ValueError):
@@ -14,6 +19,8 @@ class MoneyError(ValueError):
 def micros_from(amount: object) -> int:
     """`amount` in micro-dollars; MoneyError says what is wrong with it."""
     if isinstance(amount, bool) or not isinstance(amount, int | float | str | Decimal):
+        raise MoneyError("must be a number")
+    if isinstance(amount, str) and not _PLAIN.fullmatch(amount):
         raise MoneyError("must be a number")
     try:
         # repr is the shortest decimal that means this double, so 0.01 is one cent and not 0.01000000000000000020816

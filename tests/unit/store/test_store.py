@@ -202,7 +202,7 @@ LIMITS = {
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_third_charge_passes_a_limit_that_holds_two_whether_held_or_spent(shop: Shop, name: str) -> None:
     charge, limit, code = LIMITS[name]
-    agent = shop.register(agent_of(**{name: limit}))
+    agent = shop.register(agent_of("agent_1", **{name: limit}))
     held = [shop.reserve(agent, step) for step in (1, 2, 3)]
     outcomes = [shop.store.hold(one, charge, shop.hands.now) for one in held]
     assert outcomes[:2] == [None, None]
@@ -217,7 +217,7 @@ def test_the_third_charge_passes_a_limit_that_holds_two_whether_held_or_spent(sh
 @pytest.mark.parametrize("name", LIMITS)
 def test_what_is_released_can_be_spent_by_another(shop: Shop, name: str) -> None:
     charge, limit, _code = LIMITS[name]
-    agent = shop.register(agent_of(**{name: limit}))
+    agent = shop.register(agent_of("agent_1", **{name: limit}))
     for step in range(1, 20):
         reservation = shop.reserve(agent, step)
         assert isinstance(reservation, Reservation)
@@ -359,6 +359,12 @@ def test_a_key_whose_holder_vanished_is_free_after_its_lease(shop: Shop) -> None
 # What lives through a restart
 
 
+def test_a_commit_reaches_the_disk_before_it_is_told(disk: Shop) -> None:
+    connection = disk.store._writer._connection
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,), "FULL: a commit waits for the disk"
+
+
 def test_everything_settled_is_there_after_a_restart_and_nothing_reserved_is(disk: Shop) -> None:
     agent = disk.register(agent_of(daily_cost=30_000))
     disk.commit(agent, 1, fingerprint="same", state_fingerprint="s")
@@ -420,6 +426,35 @@ def test_conversations_that_never_commit_do_not_pile_up(shop: Shop, few: int) ->
         assert isinstance(reservation, Reservation)
         shop.settle(agent, reservation, Decision.DENIED)
     assert len(shop.store._live._conversations) <= few + 1
+
+
+def test_a_conversation_with_a_step_in_flight_is_not_forgotten_under_it(shop: Shop, few: int) -> None:
+    agent = shop.register(agent_of())
+    early = shop.reserve(agent, 1, "held")
+    assert isinstance(early, Reservation)
+    for number in range(5 * few):
+        shop.commit(agent, 1, f"c{number}")
+    shop.store.find_activity(agent.agent_id, "act_0")
+    shop.commit(agent, 1, "one more")
+    assert not isinstance(shop.commit(agent, 2, "held"), ErrorCode)
+    assert shop.settle(agent, early) is ErrorCode.REPLAY
+
+
+def test_a_conversation_forgotten_after_a_lease_ran_out_is_read_again_and_the_late_holder_is_refused(
+    shop: Shop, few: int
+) -> None:
+    agent = shop.register(agent_of())
+    late = shop.reserve(agent, 1, "held")
+    assert isinstance(late, Reservation)
+    shop.hands.turn(31)
+    for number in range(5 * few):
+        shop.commit(agent, 1, f"c{number}")
+    shop.store.find_activity(agent.agent_id, "act_0")
+    shop.commit(agent, 1, "one more")
+    assert not isinstance(shop.commit(agent, 1, "held"), ErrorCode)
+    assert shop.settle(agent, late) is ErrorCode.LEASE_EXPIRED
+    shop.store.release(late)
+    assert shop.reserve(agent, 1, "held") is ErrorCode.REPLAY
 
 
 def test_what_is_not_yet_durable_is_never_forgotten(disk: Shop, few: int) -> None:

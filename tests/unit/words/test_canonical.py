@@ -162,6 +162,12 @@ def test_what_is_no_json_value_has_no_form(value: Any) -> None:
         canonical(value)
 
 
+def test_an_integer_too_long_to_write_has_no_form() -> None:
+    assert canonical(10**4000) == str(10**4000).encode()
+    with pytest.raises(NotCanonical, match="too many digits"):
+        canonical([10**5000])
+
+
 @pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, ["a", {"b": "\udc00"}]])
 def test_half_a_surrogate_pair_has_no_form(value: Any) -> None:
     with pytest.raises(NotCanonical, match="surrogate"):

@@ -4,7 +4,7 @@ from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.case import Case, replace
 from qwed.kernel.content import Content
 from qwed.kernel.services import Services
-from qwed.words import EffectKind, Verdict, risk_of
+from qwed.words import RISK_OF, EffectKind, Verdict, risk_of
 
 RAISES_AT = 1.0
 
@@ -26,6 +26,8 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
     if verdict is None:
         raise RuntimeError("no engine has spoken")
     risk = max(case.subject.base, risk_of(verdict.effects))
+    if case.subject.effect is not None:
+        risk = max(risk, RISK_OF[case.subject.effect])
     if not case.subject.is_tool:
         return replace(case, risk=risk)
     factors = _factors(verdict, case.content)

@@ -14,6 +14,8 @@ from qwed.kernel.tools import (
     Subject,
     Tool,
     custom_tool,
+    fields_judged,
+    readings,
     subject_of,
 )
 from qwed.words import ErrorCode
@@ -36,7 +38,19 @@ def check_permissions(case: Case, services: Services) -> Case | Answer:
     if isinstance(row, Answer):
         return row
     subject = subject_of(name, row, action)
-    return _refuse_engine(case, subject, services) or replace(case, subject=subject)
+    refusal = _refuse_engine(case, subject, services) or _refuse_two_readings(case, subject)
+    return refusal or replace(case, subject=subject)
+
+
+def _refuse_two_readings(case: Case, subject: Subject) -> Answer | None:
+    fields = fields_judged(subject)
+    if len(readings(case.action, fields)) <= 1:
+        return None
+    return denied(
+        ErrorCode.VERIFICATION_FAILED,
+        f"the action gives its {' or '.join(fields)} twice, and differently: give it once",
+        check="one_reading",
+    )
 
 
 def _unknown_type(name: str) -> Answer:

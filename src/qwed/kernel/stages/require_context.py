@@ -32,7 +32,7 @@ def require_context(case: Case, services: Services) -> Case | Answer:
 
 def _bound_to_state(action_hash: str, context: Context) -> str:
     """Guide, LOOP-004: the action together with the world it was proposed in."""
-    text = f"{action_hash}|{context.state_source}|{context.pre_action_state_hash}"
+    text = f"{action_hash}|{context.pre_action_state_hash}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Coroutine
 from typing import Any
 
-import msgspec
-
 from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
 from qwed.engines.verdicts import Question
@@ -12,11 +10,11 @@ from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.content import NOTHING_SAID, read_content
 from qwed.kernel.judges import JUDGES, refuse_secrets
-from qwed.kernel.request import Action
+from qwed.kernel.request import Action, read_action
 from qwed.kernel.services import Services
-from qwed.kernel.tools import text_of
+from qwed.kernel.tools import repaired, text_of
 from qwed.waiting import Ticket
-from qwed.words import ErrorCode, Status, Verdict, sha256_of
+from qwed.words import ErrorCode, Status, Verdict
 
 _GOOD = frozenset({Status.VERIFIED, Status.SIMPLIFIED})
 
@@ -39,7 +37,7 @@ def _with_verdict(case: Case, verdict: Verdict) -> Case:
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
     try:
-        verdict = await _verdict_on(case, case.action, case.action_hash, services)
+        verdict = await _verdict_on(case, case.action, services)
         if verdict.status is Status.FAILED and verdict.corrected is not None:
             return await _try_repair(case, verdict, services)
     except PoolFull:
@@ -47,8 +45,8 @@ async def _ask_engine(case: Case, services: Services) -> Case | Answer:
     return _with_verdict(case, verdict)
 
 
-async def _verdict_on(case: Case, action: Action, action_hash: str, services: Services) -> Verdict:
-    question = Question(case.agent.organisation_id, case.subject.judge, action_hash, _request_of(case, action))
+async def _verdict_on(case: Case, action: Action, services: Services) -> Verdict:
+    question = Question(case.agent.organisation_id, case.subject.judge, action.hash, _request_of(case, action))
     asked = services.engines.ask(question)
     if not isinstance(asked, Ticket):
         return asked
@@ -59,9 +57,11 @@ async def _verdict_on(case: Case, action: Action, action_hash: str, services: Se
 
 async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
     """Ruling 4.12: a repair counts only when it verifies itself."""
-    corrected = {**_members(case.action), **(verdict.corrected or {})}
-    repaired = msgspec.structs.replace(case.action, **(verdict.corrected or {}))
-    again = await _verdict_on(case, repaired, sha256_of(corrected), services)
+    corrected = repaired(case.action, verdict.corrected or {})
+    action = read_action(corrected)
+    if isinstance(action, Answer):
+        return _with_verdict(case, verdict)
+    again = await _verdict_on(case, action, services)
     if again.status not in _GOOD or again.corrected is not None:
         return _with_verdict(case, verdict)
     joined = Verdict(
@@ -73,12 +73,7 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
         checks_failed=verdict.checks_failed,
         result=verdict.result,
     )
-    return _with_verdict(replace(case, corrected=corrected), joined)
-
-
-def _members(action: Action) -> dict[str, Any]:
-    members: dict[str, Any] = msgspec.json.decode(action.canonical)
-    return members
+    return _with_verdict(replace(case, corrected=corrected, executable=action), joined)
 
 
 def _request_of(case: Case, action: Action) -> EngineRequest:

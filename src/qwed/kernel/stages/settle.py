@@ -103,7 +103,7 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
         activity_id=outcome.activity_id,
         agent_id=case.agent_id,
         by=case.key.key_id if case.key is not None else case.agent_id,
-        action_hash=case.action_hash or None,
+        action_hash=None if judged is not None and judged.keeps_secret else case.action_hash or None,
         action_type=case.action.type[:64] if case.action is not None else None,
         conversation_id=context.conversation_id if context is not None else None,
         step_number=context.step_number if context is not None else None,
