@@ -41,8 +41,9 @@ class House:
         self.hands = HandClock()
         self.opened = open_services(Settings(data_dir=directory), clock=self.hands.clock())
         self.gate = Gate(self.opened)
-        self.store: Any = self.gate.services.store
-        self.writer: Any = self.store._writer
+        store: Any = self.gate.services.store
+        self.store = store
+        self.writer: Any = store._writer
         self.agent_id: str = self.gate.register_agent(name="a", principal_id="p", type="trusted")["agent_id"]
         self.step = 0
         self.approved = 0

@@ -6,7 +6,7 @@ from qwed.api.access import OWNER, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.tools import TOOLS, Tool
+from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.words import ErrorCode, Risk
 
 _decode = msgspec.json.Decoder(Tool).decode
@@ -64,6 +64,8 @@ def _refuse_row(row: Tool) -> Problem | None:
     known = TOOLS.get(row.name)
     if known is not None and known.dangerous and (not row.dangerous or row.risk < known.risk):
         return _bad(f"`{row.name}` is on the dangerous list and stays there, at {known.risk_level} risk")
+    if row.name in ACTION_TYPES and row.verification_engine != ACTION_TYPES[row.name].verification_engine:
+        return _bad(f"the engine of `{row.name}` cannot be changed")
     if known is not None and known.effect is not None and row.effect is not known.effect:
         return _bad(f"the effect of `{row.name}` is {known.effect} and cannot be changed")
     return None

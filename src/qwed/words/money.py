@@ -1,7 +1,7 @@
 """Money: whole micro-dollars inside, decimals on the wire."""
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 
 MICROS_PER_USD = 1_000_000
 MAX_MICROS = 10**15
@@ -10,6 +10,9 @@ MAX_MICROS = 10**15
 
 _PLAIN = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
 """Decimal itself also reads `1_000`, `Infinity` and the digits of every script."""
+
+_EXACT = Context(prec=40, traps=[Inexact])
+"""The usual context would round a long tail of decimals away, and then find nothing wrong."""
 
 
 class MoneyError(ValueError):
@@ -31,11 +34,19 @@ def micros_from(amount: object) -> int:
         raise MoneyError("must be zero or more")
     if exact.adjusted() > 12:
         raise MoneyError("is too large")
-    micros = exact * MICROS_PER_USD
-    if micros != int(micros):
-        raise MoneyError("has more than six decimals")
+    micros = _whole_micros(exact)
     if micros > MAX_MICROS:
         raise MoneyError("is too large")
+    return micros
+
+
+def _whole_micros(exact: Decimal) -> int:
+    try:
+        micros = _EXACT.multiply(exact, Decimal(MICROS_PER_USD))
+    except Inexact:
+        raise MoneyError("has more than six decimals") from None
+    if micros != int(micros):
+        raise MoneyError("has more than six decimals")
     return int(micros)
 
 
