@@ -38,6 +38,7 @@ class Server:
             found = _LISTENS.search(line)
             if found:
                 return found[1]
+        self._reap()
         raise RuntimeError(f"the server did not start: {self.log.read_text()}")
 
     @property

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from qwed.api.access import require_agent, require_key
-from qwed.api.http import Call, Refused, Response, decided, ok, refused
+from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, Credentials
@@ -13,7 +13,7 @@ from qwed.kernel.registration import register
 from qwed.kernel.request import quoted
 from qwed.kernel.tools import TOOL_CALL
 from qwed.kernel.views import activity_view, agent_view, budget_view, did_document, registered_view
-from qwed.words import Decision, ErrorCode
+from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
 TOOL_FIELDS = frozenset({"agent_id", "agent_token", "tool_call", "parameters", "justification", "context", "options"})
@@ -99,12 +99,12 @@ async def get_action(call: Call) -> Response:
 
 async def verify(call: Call) -> Response:
     """Spec 4.1."""
-    return await _decide(call, _read(call), VERIFY_FIELDS)
+    return await _decide(call, call.json(), VERIFY_FIELDS)
 
 
 async def verify_tool(call: Call) -> Response:
     """Spec 5.1: the same walk, the tool in the path."""
-    body = _read(call)
+    body = call.json()
     if not isinstance(body, dict) or "action" in body:
         return await _decide(call, body, TOOL_FIELDS)
     parameters = _tool_parameters(call.path["tool"], body)
@@ -132,16 +132,7 @@ def _given(parameters: Any) -> Any:
     return {} if parameters is None else parameters
 
 
-def _read(call: Call) -> Any:
-    try:
-        return call.json()
-    except Refused as error:
-        return Answer(decision=Decision.DENIED, error=error.problem)
-
-
 async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_required: bool = True) -> Response:
-    if isinstance(body, Answer):
-        return decided(body)
     if not isinstance(body, dict):
         return decided(denied(ErrorCode.MALFORMED, "the body must be an object"))
     for name in ("agent_id", "agent_token"):

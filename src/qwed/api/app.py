@@ -30,16 +30,20 @@ class App:
     def __init__(self, services: Services) -> None:
         self.services = services
         self._driver: LoopDriver | None = None
-        self._verify = self._endpoint(agents.verify)
+        self._verify = self._endpoint(agents.verify, decides=True)
         self._document = document()
         self._starlette = Starlette(
             routes=[
-                *[StarletteRoute(row.path, self._endpoint(row.handler), methods=[row.method]) for row in ROUTES],
+                *[
+                    StarletteRoute(row.path, self._endpoint(row.handler, decides=row.decides), methods=[row.method])
+                    for row in ROUTES
+                ],
                 StarletteRoute("/openapi.json", self._endpoint(self._openapi), methods=["GET"]),
             ],
             exception_handlers={HTTPException: _not_found},
             lifespan=self._lifespan,
         )
+        self._starlette.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
@@ -51,8 +55,8 @@ class App:
                 return
         await self._starlette(scope, receive, send)  # type: ignore[arg-type]  # the same ASGI, more narrowly typed
 
-    def _endpoint(self, handler: Any) -> Endpoint:
-        return Endpoint(handler, lambda: self.services, self._loop_driver)
+    def _endpoint(self, handler: Any, *, decides: bool = False) -> Endpoint:
+        return Endpoint(handler, lambda: self.services, self._loop_driver, decides=decides)
 
     def _loop_driver(self) -> LoopDriver:
         if self._driver is None:

@@ -13,7 +13,7 @@ from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
-from qwed.words import ErrorCode
+from qwed.words import Decision, ErrorCode
 from qwed.words.canonical import MAX_DEPTH
 
 Scope = Mapping[str, Any]
@@ -106,8 +106,16 @@ Handler = Callable[[Call], Awaitable[Response]]
 class Endpoint:
     """A handler as an ASGI application."""
 
-    def __init__(self, handler: Handler, services: Callable[[], Services], driver: Callable[[], LoopDriver]) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        services: Callable[[], Services],
+        driver: Callable[[], LoopDriver],
+        *,
+        decides: bool = False,
+    ) -> None:
         self._handler = handler
+        self._decides = decides
         self._services = services
         self._driver = driver
 
@@ -117,7 +125,8 @@ class Endpoint:
             body = await read_body(scope, receive, services.settings.max_body_bytes)
             response = await self._handler(Call(services, self._driver(), scope, body))
         except Refused as error:
-            response = refused(error.problem)
+            found = error.problem
+            response = decided(Answer(decision=Decision.DENIED, error=found)) if self._decides else refused(found)
         except (StoreError, TimeoutError) as error:
             services.log.error("store failed: %s", error)
             response = refused(problem(ErrorCode.DEPENDENCY_DOWN, "the store does not answer", retry_after=1))

@@ -105,7 +105,7 @@ def _read(body: dict[str, Any]) -> dict[str, Any] | Problem:
 
 def _refuse_texts(body: dict[str, Any]) -> Problem | None:
     for name in _REQUIRED:
-        if not body.get(name):
+        if not body.get(name) or (isinstance(body[name], str) and not body[name].strip()):
             return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
     for name, longest in _TEXTS.items():
         value = body.get(name)

@@ -161,7 +161,7 @@ def subject_of(name: str, row: Tool, action: Action) -> Subject:
 
 
 _SPELLINGS = {
-    "query": ("query", "sql", "expression", "command"),
+    "query": ("query", "sql", "statement", "sql_query", "expression", "command"),
     "code": ("code",),
     "target": ("target", "path", "file", "filepath", "filename", "file_path", "url", "uri"),
 }

@@ -97,7 +97,9 @@ class SqliteStore:
             writer, self._writer = self._writer, ClosedWriter()
         with self._browse_lock:
             self._browser.close()
-        self._reader.close()
+        # Under its lock: closing a connection that another thread reads from ends the process.
+        with self._lock:
+            self._reader.close()
         writer.close()
         self._give_back_directory()
 

@@ -1,7 +1,7 @@
 """Money: whole micro-dollars inside, decimals on the wire."""
 
 import re
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Context, Decimal, Inexact
 
 MICROS_PER_USD = 1_000_000
 MAX_MICROS = 10**15
@@ -21,33 +21,28 @@ class MoneyError(ValueError):
 
 def micros_from(amount: object) -> int:
     """`amount` in micro-dollars; MoneyError says what is wrong with it."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str | Decimal):
-        raise MoneyError("must be a number")
-    if isinstance(amount, str) and not _PLAIN.fullmatch(amount):
-        raise MoneyError("must be a number")
-    try:
-        # repr is the shortest decimal that means this double, so 0.01 is one cent and not 0.01000000000000000020816
-        exact = Decimal(repr(amount)) if isinstance(amount, float) else Decimal(amount)
-    except InvalidOperation:
-        raise MoneyError("must be a number") from None
+    exact = _exact(amount)
     if not exact.is_finite() or exact < 0:
         raise MoneyError("must be zero or more")
     if exact.adjusted() > 12:
         raise MoneyError("is too large")
-    micros = _whole_micros(exact)
-    if micros > MAX_MICROS:
-        raise MoneyError("is too large")
-    return micros
-
-
-def _whole_micros(exact: Decimal) -> int:
-    try:
-        micros = _EXACT.multiply(exact, Decimal(MICROS_PER_USD))
-    except Inexact:
-        raise MoneyError("has more than six decimals") from None
+    micros = exact * MICROS_PER_USD
     if micros != int(micros):
         raise MoneyError("has more than six decimals")
+    if micros > MAX_MICROS:
+        raise MoneyError("is too large")
     return int(micros)
+
+
+def _exact(amount: object) -> Decimal:
+    if isinstance(amount, float):
+        # repr is the shortest decimal that means this double, so 0.01 is one cent and not 0.01000000000000000020816
+        return Decimal(repr(amount))
+    if isinstance(amount, str) and _PLAIN.fullmatch(amount):
+        return Decimal(amount)
+    if isinstance(amount, int | Decimal) and not isinstance(amount, bool):
+        return Decimal(amount)
+    raise MoneyError("must be a number")
 
 
 def usd_from(micros: int) -> int | float:
