@@ -26,8 +26,8 @@ def micros_from(amount: object) -> int:
         raise MoneyError("must be zero or more")
     if exact.adjusted() > 12:
         raise MoneyError("is too large")
-    micros = exact * MICROS_PER_USD
-    if micros != int(micros):
+    micros = Fraction(exact) * MICROS_PER_USD  # a Decimal product would be rounded to 28 digits
+    if micros.denominator != 1:
         raise MoneyError("has more than six decimals")
     if micros > MAX_MICROS:
         raise MoneyError("is too large")
