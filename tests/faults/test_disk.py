@@ -4,6 +4,7 @@ import itertools
 import resource
 import shutil
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,9 +21,10 @@ from qwed.gate import Gate
 from qwed.kernel.wiring import close_services, open_services
 from qwed.settings import Settings
 from qwed.store.conversation import Step
-from qwed.store.protocol import Activity, Settlement
+from qwed.store.protocol import Activity, Settlement, StoreError
 from qwed.store.sqlite import FILE_NAME, SqliteStore
 from qwed.store.usage import Charge
+from qwed.store.writer import ClosedWriter
 from qwed.words import Decision
 from tests.support.books import COMMITTED, Books
 from tests.support.clock import HandClock
@@ -214,6 +216,44 @@ def test_what_was_queued_behind_a_failed_write_fails_with_it(house: House, tmp_p
             ticket.result()
     house.require_memory_equals_disk(tmp_path / "copy")
     assert house.ask().decision == "APPROVED"
+
+
+def test_what_fails_while_the_store_closes_takes_what_waits_behind_it_along(house: House, tmp_path: Path) -> None:
+    fails = _FailsOnce(house.writer._connection)
+    house.writer._connection = fails
+    tickets = [_settle(house, 0)]
+    assert fails.reached.wait(30)
+    tickets += [_settle(house, number) for number in range(1, 5)]
+    closing = threading.Thread(target=house.store.close)
+    closing.start()
+    while not isinstance(house.store._writer, ClosedWriter):
+        closing.join(0.001)
+    fails.go.set()
+    closing.join(30)
+    for ticket in tickets:
+        with pytest.raises(StoreError):
+            ticket.result()
+    Books(house.directory).require_one_story()
+
+
+class _FailsOnce:
+    """A connection whose first commit waits for the test and then fails."""
+
+    def __init__(self, real: sqlite3.Connection) -> None:
+        self._real = real
+        self._failed = False
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT" and not self._failed:
+            self._failed = True
+            self.reached.set()
+            assert self.go.wait(30)
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._real.execute(statement, *values)
 
 
 def _settle(house: House, number: int) -> Any:

@@ -94,7 +94,7 @@ class SqliteStore:
     def close(self) -> None:
         """Write what is queued and give the directory back."""
         with self._lock:
-            writer, self._writer = self._writer, ClosedWriter()
+            writer, self._writer = self._writer, ClosedWriter(self._writer.drain)
         with self._browse_lock:
             self._browser.close()
         # Under its lock: closing a connection that another thread reads from ends the process.

@@ -192,16 +192,16 @@ class ClosedWriter:
 
     written = 0
 
+    def __init__(self, drain: Callable[[], list[Write]]) -> None:
+        self.drain = drain
+        """Of the writer before it: should its last commits fail, what waits behind them fails too."""
+
     def submit(self, _write: Write) -> Ticket[Any]:
         """StoreError, always."""
         raise StoreError("the store is closed")
 
     def flush(self) -> None:
         """Nothing waits."""
-
-    def drain(self) -> list[Write]:
-        """Nothing waits."""
-        return []
 
     def close(self) -> None:
         """It is."""

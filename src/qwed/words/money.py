@@ -26,11 +26,19 @@ def micros_from(amount: object) -> int:
         raise MoneyError("must be zero or more")
     if exact.adjusted() > 12:
         raise MoneyError("is too large")
-    micros = Fraction(exact) * MICROS_PER_USD  # a Decimal product would be rounded to 28 digits
-    if micros.denominator != 1:
-        raise MoneyError("has more than six decimals")
+    micros = _whole_micros(exact)
     if micros > MAX_MICROS:
         raise MoneyError("is too large")
+    return micros
+
+
+def _whole_micros(exact: Decimal) -> int:
+    try:
+        micros = _EXACT.multiply(exact, Decimal(MICROS_PER_USD))
+    except Inexact:
+        raise MoneyError("has more than six decimals") from None
+    if micros != int(micros):
+        raise MoneyError("has more than six decimals")
     return int(micros)
 
 

@@ -207,7 +207,7 @@ def test_memory_never_lets_more_wait_than_it_says(
 
 
 def test_a_closed_store_keeps_nothing_and_says_so() -> None:
-    writer = ClosedWriter()
+    writer = ClosedWriter(list)
     with pytest.raises(StoreError, match="the store is closed"):
         writer.submit(_added("a"))
     writer.flush()
