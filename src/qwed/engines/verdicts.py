@@ -12,8 +12,9 @@ from qwed.waiting import Ticket
 from qwed.words import Status, Verdict
 
 REMEMBERED = 10_000
+_LONGEST = 4096
 
-_SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
+SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
 """Verdicts that depend on nothing but the input; a timeout may go better next time."""
 
 Key = tuple[str, str, int, Policy, str]
@@ -65,7 +66,7 @@ class Verdicts:
 
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""
-        if verdict.status not in _SETTLED:
+        if verdict.status not in SETTLED or len(question.request.query) + len(question.request.code) > _LONGEST:
             return
         with self._lock:
             self._known[_key(question)] = verdict

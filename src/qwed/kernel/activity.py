@@ -8,7 +8,7 @@ from qwed.kernel.views import ActivityView, SummaryView, View, activity_view, su
 from qwed.store.agent import Agent
 from qwed.store.protocol import ActivityQuery
 from qwed.words import Decision, ErrorCode
-from qwed.words.clock import DAY, rfc3339
+from qwed.words.clock import rfc3339
 
 MOST = 1000
 
@@ -48,12 +48,11 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
     # One more than asked tells whether there is a next page without counting.
     entries = services.store.activities(query._replace(limit=query.limit + 1))
     page = entries[: query.limit]
-    days = [None if moment is None else int(moment // DAY) for moment in (query.since, query.until)]
     more = len(entries) > query.limit
     return ActivityPage(
         agent_id=agent.agent_id,
         period=Period(since=_shown(query.since), until=_shown(query.until)),
-        summary=summary_view(services.store.tally(agent.agent_id, *days)),
+        summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
         activities=[activity_view(entry) for entry in page],
         next_cursor=str(page[-1].sequence) if more else None,
     )

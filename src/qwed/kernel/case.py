@@ -72,6 +72,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     corrected: Mapping[str, Any] | None = None
     executable: Action | None = None
     """The repaired action, where one was offered and verified."""
+    lasting: bool = True
+    """Whether the verdict would be the same next time."""
     # assess_risk
     risk: Risk = Risk.CRITICAL
     factors: tuple[Factor, ...] = ()

@@ -193,6 +193,6 @@ def _lasts(case: Case, judgement: Judgement) -> bool:
     if len(judgement.payload) > LARGEST:
         return False
     if case.verdict is not None:
-        return case.verdict.status not in _UNSETTLED
+        return case.lasting and case.verdict.status not in _UNSETTLED
     refusal = judgement.refusal
     return refusal is not None and refusal.error is not None and refusal.error.code in _LASTING

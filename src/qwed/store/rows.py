@@ -25,14 +25,20 @@ SELECT_CONVERSATION = (
 ENTRY = "sequence, log_index, organisation_id, leaf, payload"
 SELECT_ACTIVITIES = (
     "SELECT sequence, log_index, organisation_id, leaf, payload FROM activities WHERE agent_id = ? "
-    "AND (? IS NULL OR sequence < ?) AND (? IS NULL OR decision = ?) AND (? IS NULL OR at >= ?) "
-    "AND (? IS NULL OR at < ?) "
-    "ORDER BY sequence DESC LIMIT ?"
+    "AND at >= ? AND at < ? AND (? IS NULL OR decision = ?) "
+    "AND (? IS NULL OR (at, sequence) < ((SELECT at FROM activities WHERE sequence = ?), ?)) "
+    "ORDER BY at DESC, sequence DESC LIMIT ?"
 )
 SELECT_TALLY = (
-    "SELECT decision, sum(actions), sum(cost) FROM tallies WHERE agent_id = ? "
-    "AND (? IS NULL OR day >= ?) AND (? IS NULL OR day < ?) GROUP BY decision"
+    "SELECT decision, sum(actions), sum(cost) FROM tallies WHERE agent_id = ? AND day >= ? AND day < ? "
+    "GROUP BY decision"
 )
+COUNT_ACTIVITIES = (
+    "SELECT decision, count(*), sum(coalesce(leaf ->> 'cost_micros', 0)) FROM activities "
+    "WHERE agent_id = ? AND at >= ? AND at < ? GROUP BY decision"
+)
+BEGINNING, END = 0.0, 1e11
+"""Moments before and after anything that is kept."""
 
 _permissions = msgspec.json.Decoder(Permissions)
 _limits = msgspec.json.Decoder(Limits)
@@ -160,13 +166,12 @@ def of_activity_query(query: ActivityQuery) -> Row:
     """The values of SELECT_ACTIVITIES."""
     return (
         query.agent_id,
-        query.before,
-        query.before,
+        BEGINNING if query.since is None else query.since,
+        END if query.until is None else query.until,
         query.decision,
         query.decision,
-        query.since,
-        query.since,
-        query.until,
-        query.until,
+        query.before,
+        query.before,
+        query.before,
         query.limit,
     )

@@ -1,9 +1,11 @@
 """The embedded store: SQLite in one directory, owned by one process. DESIGN 6."""
 
 import fcntl
+import math
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -289,18 +291,17 @@ class SqliteStore:
         found = self._all(rows.SELECT_ACTIVITIES, rows.of_activity_query(query))
         return [Entry(*row) for row in found]
 
-    def tally(self, agent_id: str, from_day: int | None, to_day: int | None) -> Tally:
-        found = self._all(rows.SELECT_TALLY, (agent_id, from_day, from_day, to_day, to_day))
-        counts = {decision: count for decision, count, _cost in found}
-        return Tally(
-            total_actions=sum(counts.values()),
-            approved=counts.get(Decision.APPROVED, 0),
-            denied=counts.get(Decision.DENIED, 0),
-            corrected=counts.get(Decision.CORRECTED, 0),
-            pending=counts.get(Decision.PENDING, 0),
-            budget_exceeded=counts.get(Decision.BUDGET_EXCEEDED, 0),
-            cost=sum(cost for _decision, _count, cost in found),
-        )
+    def tally(self, agent_id: str, since: float | None, until: float | None) -> Tally:
+        begin, end = rows.BEGINNING if since is None else since, rows.END if until is None else until
+        first, last = math.ceil(begin / DAY), int(end // DAY)
+        if first > last:
+            found = self._all(rows.COUNT_ACTIVITIES, (agent_id, begin, end))
+        else:
+            # Whole days are running sums; only what is left of the first and the last day is counted.
+            found = self._all(rows.SELECT_TALLY, (agent_id, first, last))
+            found += self._all(rows.COUNT_ACTIVITIES, (agent_id, begin, first * DAY))
+            found += self._all(rows.COUNT_ACTIVITIES, (agent_id, last * DAY, end))
+        return _tally_of(found)
 
     # The database
 
@@ -365,6 +366,21 @@ class StillThere:
 def _identity(name: str) -> tuple[int, int]:
     status = os.stat(name)
     return status.st_dev, status.st_ino
+
+
+def _tally_of(found: list[tuple[Any, ...]]) -> Tally:
+    counts: Counter[str] = Counter()
+    for decision, count, _cost in found:
+        counts[decision] += count
+    return Tally(
+        total_actions=counts.total(),
+        approved=counts[Decision.APPROVED],
+        denied=counts[Decision.DENIED],
+        corrected=counts[Decision.CORRECTED],
+        pending=counts[Decision.PENDING],
+        budget_exceeded=counts[Decision.BUDGET_EXCEEDED],
+        cost=sum(cost for _decision, _count, cost in found),
+    )
 
 
 def _connect(place: str) -> sqlite3.Connection:

@@ -323,7 +323,7 @@ def test_the_tally_sums_decisions_and_money_by_day(shop: Shop) -> None:
     shop.commit(agent, 2, decision=Decision.PENDING)
     shop.commit(agent, 3)
     assert shop.store.tally(agent.agent_id, None, None) == Tally(4, 2, 1, 0, 1, 0, 20_000)
-    assert shop.store.tally(agent.agent_id, today, today + 1) == Tally(2, 1, 1, 0, 0, 0, 10_000)
+    assert shop.store.tally(agent.agent_id, today * 86_400, (today + 1) * 86_400) == Tally(2, 1, 1, 0, 0, 0, 10_000)
     assert shop.store.tally("agent_2", None, None) == Tally()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
-from qwed.engines.verdicts import Question
+from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.content import NOTHING_SAID, read_content
@@ -63,7 +63,8 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
         return _with_verdict(case, verdict)
     again = await _verdict_on(case, action, services)
     if again.status not in _GOOD or again.corrected is not None:
-        return _with_verdict(case, verdict)
+        # A repair that merely was not verified in time may be verified next time.
+        return _with_verdict(replace(case, lasting=again.status in SETTLED), verdict)
     joined = Verdict(
         status=Status.CORRECTED,
         engine=verdict.engine,

@@ -88,7 +88,7 @@ CREATE TABLE activities (
     UNIQUE (organisation_id, log_index)
 ) STRICT;
 
-CREATE INDEX activities_by_agent ON activities (agent_id, sequence);
+CREATE INDEX activities_by_agent ON activities (agent_id, at);
 
 -- Running sums per agent and UTC day, so a summary never counts rows.
 CREATE TABLE tallies (
