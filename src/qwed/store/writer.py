@@ -22,24 +22,8 @@ _UNREAD = 100_000
 Row = tuple[Any, ...]
 
 
-def _from_json(columns: int) -> str:
-    """`SELECT` of as many columns from a JSON array of rows."""
-    picked = ", ".join(f"value ->> {n}" for n in range(columns))
-    return f"SELECT {picked} FROM json_each(?) WHERE true ORDER BY key"  # noqa: S608 - numbers alone
-
-
-# Each of these writes all its rows in one step: sqlite3 gives up the interpreter lock for every step, and a busy
-# event loop is slow to give it back, so a step per row would make the disk wait for the loop.
-INSERT_ACTIVITIES = (
-    "INSERT INTO activities (organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload) "
-    + _from_json(8)
-)
-UPSERT_CONVERSATIONS = "INSERT OR REPLACE INTO conversations " + _from_json(7)
-UPSERT_USAGES = "INSERT OR REPLACE INTO usage " + _from_json(12)
-ADD_TALLIES = (
-    f"INSERT INTO tallies {_from_json(5)} ON CONFLICT DO UPDATE "
-    "SET actions = actions + excluded.actions, cost = cost + excluded.cost"
-)
+WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?)"
+"""Activities, conversations, usages and tallies, each a JSON array of rows; see the view in `migrations/`."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -58,15 +42,21 @@ class Write(msgspec.Struct, gc=False):
 
 def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
     """Write all of `batch` in one transaction, or nothing of it."""
+    rows = (
+        _json([write.activity for write in batch if write.activity]),
+        _json(_last(write.conversation for write in batch)),
+        _json(_last((write.usage for write in batch), width=1)),
+        _json(_sums(batch)),
+    )
+    statements = [statement for write in batch for statement in write.statements]
+    if not statements:
+        connection.execute(WRITE_BATCH, rows)
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for write in batch:
-            for statement, row in write.statements:
-                connection.execute(statement, row)
-        _write_rows(connection, INSERT_ACTIVITIES, [write.activity for write in batch if write.activity])
-        _write_rows(connection, UPSERT_CONVERSATIONS, _last(write.conversation for write in batch))
-        _write_rows(connection, UPSERT_USAGES, _last((write.usage for write in batch), width=1))
-        _write_rows(connection, ADD_TALLIES, _sums(batch))
+        for statement, row in statements:
+            connection.execute(statement, row)
+        connection.execute(WRITE_BATCH, rows)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -74,9 +64,8 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
         raise
 
 
-def _write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
-    if rows:
-        connection.execute(statement, (_encode(rows).decode(),))
+def _json(rows: Sequence[Row]) -> str:
+    return _encode(rows).decode()
 
 
 def _last(rows: Any, width: int = 2) -> list[Row]:

@@ -127,3 +127,29 @@ CREATE TABLE memories (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX memories_by_expiry ON memories (expires_at);
+
+-- One statement writes a whole batch, and is a transaction of its own. sqlite3 gives up the interpreter lock for each
+-- step it takes, and a busy event loop is slow to give it back: so the writer takes one step, not one per row.
+CREATE VIEW batches AS
+SELECT '' AS activities, '' AS conversations, '' AS usages, '' AS tallies;
+
+CREATE TRIGGER write_batch INSTEAD OF INSERT ON batches
+BEGIN
+    INSERT INTO activities (organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
+    FROM json_each(NEW.activities) ORDER BY key;
+
+    INSERT OR REPLACE INTO conversations
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    FROM json_each(NEW.conversations);
+
+    INSERT OR REPLACE INTO usage
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+        value ->> 8, value ->> 9, value ->> 10, value ->> 11
+    FROM json_each(NEW.usages);
+
+    INSERT INTO tallies
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+    FROM json_each(NEW.tallies) WHERE true
+    ON CONFLICT DO UPDATE SET actions = actions + excluded.actions, cost = cost + excluded.cost;
+END;
