@@ -150,7 +150,7 @@ async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_requ
         stated_agent_id=body.get("agent_id"),
         idempotency_key=call.header(b"idempotency-key"),
         context_required=context_required,
-        unknown_fields=tuple(name for name in body if name not in fields),
+        unknown_fields=() if fields.issuperset(body) else tuple(name for name in body if name not in fields),
         now=call.services.clock.now(),
     )
     return decided(await call.driver.drive(verify_action(case, call.services)))

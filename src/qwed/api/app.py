@@ -50,8 +50,8 @@ class App:
             # The one route that is asked all day: two comparisons instead of a router.
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[1] == "agents" and parts[3] == "verify" and parts[2]:
-                hot = {**scope, "path_params": {"agent_id": parts[2]}}
-                await self._verify(hot, receive, send)
+                scope["path_params"] = {"agent_id": parts[2]}
+                await self._verify(scope, receive, send)
                 return
         await self._starlette(scope, receive, send)  # type: ignore[arg-type]  # the same ASGI, more narrowly typed
 

@@ -1,7 +1,7 @@
 """One call over HTTP: its body read within limits, its answer sent. The same for every route."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -16,7 +16,7 @@ from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
 from qwed.words.canonical import MAX_DEPTH
 
-Scope = Mapping[str, Any]
+Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 

@@ -1,6 +1,7 @@
 """Services put together: the embedded store, the engines, the signing key, the first organisation."""
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +40,12 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
         max_steps=settings.max_steps,
         lease_seconds=settings.step_lease_seconds,
     )
-    try:
-        return _around(store, settings, clock, None if in_memory else directory)
-    except BaseException:
+    with ExitStack() as failing:
         # A start that fails gives the directory back.
-        store.close()
-        raise
+        failing.callback(store.close)
+        opened = _around(store, settings, clock, None if in_memory else directory)
+        failing.pop_all()
+    return opened
 
 
 def _around(store: Store, settings: Settings, clock: Clock, directory: Path | None) -> Opened:

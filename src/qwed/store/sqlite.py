@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,10 @@ class SqliteStore:
         directory = Path(place)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock_file = _own(directory / LOCK_NAME)
-        try:
+        with ExitStack() as failing:
+            failing.callback(self._give_back_directory)
             self._open_file(directory / FILE_NAME)
-        except BaseException:
-            self._give_back_directory()
-            raise
+            failing.pop_all()
 
     def _open_file(self, file: Path) -> None:
         writing = _connect(str(file))

@@ -58,10 +58,9 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
             connection.execute(statement, row)
         connection.execute(WRITE_BATCH, rows)
         connection.execute("COMMIT")
-    except BaseException:
+    finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        raise
 
 
 def _json(rows: Sequence[Row]) -> str:
