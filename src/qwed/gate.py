@@ -98,6 +98,7 @@ class Gate:
         agent_token: str | None = None,
         idempotency_key: str | None = None,
         *,
+        justification: str | None = None,
         context_required: bool = True,
     ) -> Reply:
         """Spec 4: may this action happen? With a token it is asked as the agent, without as the owner."""
@@ -108,6 +109,7 @@ class Gate:
             context_raw=context,
             options_raw=options,
             idempotency_key=idempotency_key,
+            justification=justification,
             context_required=context_required,
             now=self.services.clock.now(),
         )
@@ -122,12 +124,21 @@ class Gate:
         options: Mapping[str, Any] | None = None,
         agent_token: str | None = None,
         idempotency_key: str | None = None,
+        *,
+        justification: str | None = None,
     ) -> Reply:
         """Spec 5: the same walk for a tool."""
         action = {"type": TOOL_CALL, "tool": tool_name, "parameters": parameters or {}}
         required = self.services.settings.require_tool_context
         return self.verify_action(
-            agent_id, action, context, options, agent_token, idempotency_key, context_required=required
+            agent_id,
+            action,
+            context,
+            options,
+            agent_token,
+            idempotency_key,
+            justification=justification,
+            context_required=required,
         )
 
     def get_agent(self, agent_id: str) -> Reply:

@@ -17,20 +17,24 @@ from qwed.cli.serve import _listen
 from qwed.kernel.wiring import open_services
 from qwed.settings import settings_from
 from qwed.store import writer
-from qwed.store.writer import Write
+from qwed.store.writer import WRITE_BATCH, Write
 
-BEFORE_COMMIT, AFTER_COMMIT = "before commit", "after commit"
+BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT = "before commit", "inside batch", "after commit"
+"""Around the statement that commits: the batch itself where it stands alone, COMMIT where other statements go first."""
+
+_CUT = "CREATE TEMP TRIGGER cut BEFORE INSERT ON main.tallies BEGIN SELECT reach_inside(); END"
+"""The tallies are written last, so everything else of the batch has been written when they begin."""
 
 
 class Fuse:
     """Counts how often its place is reached; the last time is the last thing this process does."""
 
     def __init__(self, place: str, times: int) -> None:
-        self._place = place
+        self.place = place
         self._left = times
 
     def reach(self, place: str) -> None:
-        if place != self._place:
+        if place != self.place:
             return
         self._left -= 1
         if self._left == 0:
@@ -61,11 +65,22 @@ def main() -> None:
 
 def _watch_commits(fuse: Fuse) -> None:
     real = writer.write_batch
+    prepared: list[sqlite3.Connection] = []
 
     def watched(connection: sqlite3.Connection, batch: list[Write]) -> None:
+        if fuse.place == INSIDE_BATCH and connection not in prepared:
+            prepared.append(connection)
+            _watch_inside(connection, fuse)
         real(_Eyes(connection, fuse), batch)  # type: ignore[arg-type]  # a connection that is watched
 
     writer.write_batch = watched
+
+
+def _watch_inside(connection: sqlite3.Connection, fuse: Fuse) -> None:
+    connection.create_function("reach_inside", 0, lambda: fuse.reach(INSIDE_BATCH))
+    connection.execute(_CUT)
+    # With no room to keep pages back, what is not committed yet is already on its way to the disk.
+    connection.execute("PRAGMA cache_size = 1")
 
 
 class _Eyes:
@@ -74,18 +89,18 @@ class _Eyes:
     def __init__(self, connection: sqlite3.Connection, fuse: Fuse) -> None:
         self._connection = connection
         self._fuse = fuse
-        self.executemany = connection.executemany
 
     @property
     def in_transaction(self) -> bool:
         return self._connection.in_transaction
 
     def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
-        if statement != "COMMIT":
-            return self._connection.execute(statement, *values)  # type: ignore[arg-type]  # rows as they come
-        self._fuse.reach(BEFORE_COMMIT)
-        cursor = self._connection.execute(statement)
-        self._fuse.reach(AFTER_COMMIT)
+        commits = statement == "COMMIT" or (statement == WRITE_BATCH and not self.in_transaction)
+        if commits:
+            self._fuse.reach(BEFORE_COMMIT)
+        cursor = self._connection.execute(statement, *values)  # type: ignore[arg-type]  # rows as they come
+        if commits:
+            self._fuse.reach(AFTER_COMMIT)
         return cursor
 
 

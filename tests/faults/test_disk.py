@@ -21,16 +21,19 @@ from qwed.gate import Gate
 from qwed.kernel.wiring import close_services, open_services
 from qwed.settings import Settings
 from qwed.store.conversation import Step
-from qwed.store.protocol import Activity, Settlement, StoreError
+from qwed.store.protocol import Activity, Memory, Settlement, StoreError
 from qwed.store.sqlite import FILE_NAME, SqliteStore
 from qwed.store.usage import Charge
-from qwed.store.writer import ClosedWriter
+from qwed.store.writer import WRITE_BATCH, ClosedWriter
 from qwed.words import Decision
 from tests.support.books import COMMITTED, Books
 from tests.support.clock import HandClock
 from tests.support.failing import Failing
 from tests.support.server import Server
 from tests.support.wire import asked_at_once, message
+
+SEVERAL, ONE = "several statements", "one statement"
+"""A batch that also remembers an answer or asks a person is a transaction around it; any other is one statement."""
 
 Trouble = Callable[["House"], AbstractContextManager[None]]
 
@@ -50,11 +53,11 @@ class House:
         self.step = 0
         self.approved = 0
 
-    def ask(self, **more: Any) -> Any:
+    def ask(self, action: dict[str, Any] | None = None, **more: Any) -> Any:
         """The next step, which is only used up where it is approved."""
-        query = f"{self.step}+1"
+        action = action or {"type": "calculate", "query": f"{self.step}+1"}
         place = {"conversation_id": "c", "step_number": self.step + 1}
-        answer = self.gate.verify_action(self.agent_id, {"type": "calculate", "query": query}, place, **more)
+        answer = self.gate.verify_action(self.agent_id, action, place, **more)
         if answer.decision == "APPROVED":
             self.step += 1
             self.approved += 1
@@ -93,6 +96,8 @@ def _full(house: House) -> Iterator[None]:
     connection.execute(f"PRAGMA max_page_count = {pages}")
     # What is free inside the file is used first, so fill it with what a decision leaves behind.
     while house.ask(idempotency_key=f"fill {house.step}").decision == "APPROVED" and house.step < 40:
+        pass
+    while house.ask().decision == "APPROVED" and house.step < 40:
         pass
     yield
     connection.execute("PRAGMA max_page_count = 1073741823")
@@ -138,7 +143,7 @@ def _replaced(house: House) -> Iterator[None]:
 
 
 def _failing_at(statement: str) -> Trouble:
-    """The disk fails in one part of the transaction."""
+    """The disk fails before one statement of the transaction."""
 
     @contextmanager
     def trouble(house: House) -> Iterator[None]:
@@ -146,6 +151,20 @@ def _failing_at(statement: str) -> Trouble:
         house.writer._connection = _FailsAt(real, statement)
         yield
         house.writer._connection = real
+
+    return trouble
+
+
+def _failing_inside(table: str, how: str) -> Trouble:
+    """The database itself fails while the batch is running, at the first row of one table."""
+
+    @contextmanager
+    def trouble(house: House) -> Iterator[None]:
+        failure = f"SELECT RAISE({how}, 'disk I/O error')"
+        connection = house.writer._connection
+        connection.execute(f"CREATE TEMP TRIGGER trouble BEFORE INSERT ON main.{table} BEGIN {failure}; END")
+        yield
+        connection.execute("DROP TRIGGER temp.trouble")
 
     return trouble
 
@@ -162,17 +181,12 @@ class _FailsAt:
         return self._real.in_transaction
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        self._fail(statement)
-        return self._real.execute(statement, *values)
-
-    def executemany(self, statement: str, rows: Any) -> sqlite3.Cursor:
-        self._fail(statement)
-        return self._real.executemany(statement, rows)
-
-    def _fail(self, statement: str) -> None:
         if statement.startswith(self._statement):
             raise sqlite3.OperationalError("disk I/O error")
+        return self._real.execute(statement, *values)
 
+
+PARTS = {"activity": "activities", "conversation": "conversations", "counters": "usage", "tallies": "tallies"}
 
 TROUBLES = {
     "full": _full,
@@ -181,22 +195,27 @@ TROUBLES = {
     "database moved away": _moved(FILE_NAME),
     "log of the database moved away": _moved(f"{FILE_NAME}-wal"),
     "database replaced": _replaced,
+    "failing at the batch": _failing_at(WRITE_BATCH),
+    # An error of a statement leaves its transaction open; an error of the disk may have ended it already.
+    **{f"failing at the {part}": _failing_inside(table, "ABORT") for part, table in PARTS.items()},
+    **{f"rolled back at the {part}": _failing_inside(table, "ROLLBACK") for part, table in PARTS.items()},
+}
+OF_SEVERAL = {
     "failing at begin": _failing_at("BEGIN"),
-    "failing at the activity": _failing_at("INSERT INTO activities"),
-    "failing at the conversation": _failing_at("INSERT OR REPLACE INTO conversations"),
-    "failing at the counters": _failing_at("INSERT OR REPLACE INTO usage"),
-    "failing at the tallies": _failing_at("INSERT INTO tallies"),
+    "failing at the memory": _failing_inside("memories", "ABORT"),
     "failing at the commit": _failing_at("COMMIT"),
 }
+CASES = [pytest.param(ONE, trouble, id=f"{name}, {ONE}") for name, trouble in TROUBLES.items()]
+CASES += [pytest.param(SEVERAL, trouble, id=f"{name}, {SEVERAL}") for name, trouble in (TROUBLES | OF_SEVERAL).items()]
 
 
-@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize(("kind", "trouble"), CASES)
 def test_a_disk_in_trouble_gives_refusals_only_and_service_resumes_when_it_ends(
-    house: House, tmp_path: Path, trouble: Trouble
+    house: House, tmp_path: Path, kind: str, trouble: Trouble
 ) -> None:
     with trouble(house):
         for attempt in range(3):
-            answer = house.ask(idempotency_key=f"trouble {attempt}")
+            answer = house.ask(idempotency_key=f"trouble {attempt}" if kind == SEVERAL else None)
             assert (answer.decision, answer.error["code"]) == ("DENIED", "QWED-SYS-002")
         assert house.store.spent(house.agent_id, house.hands.now).cost_day == 10_000 * house.approved
     house.require_memory_equals_disk(tmp_path / "copy")
@@ -204,11 +223,16 @@ def test_a_disk_in_trouble_gives_refusals_only_and_service_resumes_when_it_ends(
     house.require_memory_equals_disk(tmp_path / "later copy")
 
 
-def test_what_was_queued_behind_a_failed_write_fails_with_it(house: House, tmp_path: Path) -> None:
+COMMITTING = {ONE: WRITE_BATCH, SEVERAL: "COMMIT"}
+"""The statement after which a batch of each kind is durable."""
+
+
+@pytest.mark.parametrize("kind", COMMITTING)
+def test_what_was_queued_behind_a_failed_write_fails_with_it(house: House, tmp_path: Path, kind: str) -> None:
     """Decided on a state that never became durable: it must not become durable alone."""
-    with _failing_at("COMMIT")(house):
+    with _failing_at(COMMITTING[kind])(house):
         with house.store._lock:  # what fails waits for this lock, so the next ones queue up behind it
-            tickets = [_settle(house, number) for number in range(5)]
+            tickets = [_settle(house, number, kind) for number in range(5)]
         for ticket in tickets:
             ticket.wait(30)
     for ticket in tickets:
@@ -218,12 +242,13 @@ def test_what_was_queued_behind_a_failed_write_fails_with_it(house: House, tmp_p
     assert house.ask().decision == "APPROVED"
 
 
-def test_what_fails_while_the_store_closes_takes_what_waits_behind_it_along(house: House, tmp_path: Path) -> None:
-    fails = _FailsOnce(house.writer._connection)
+@pytest.mark.parametrize("kind", COMMITTING)
+def test_what_fails_while_the_store_closes_takes_what_waits_behind_it_along(house: House, kind: str) -> None:
+    fails = _FailsOnce(house.writer._connection, COMMITTING[kind])
     house.writer._connection = fails
-    tickets = [_settle(house, 0)]
+    tickets = [_settle(house, 0, kind)]
     assert fails.reached.wait(30)
-    tickets += [_settle(house, number) for number in range(1, 5)]
+    tickets += [_settle(house, number, kind) for number in range(1, 5)]
     closing = threading.Thread(target=house.store.close)
     closing.start()
     while not isinstance(house.store._writer, ClosedWriter):
@@ -237,10 +262,11 @@ def test_what_fails_while_the_store_closes_takes_what_waits_behind_it_along(hous
 
 
 class _FailsOnce:
-    """A connection whose first commit waits for the test and then fails."""
+    """A connection on which one statement waits, the first time, for the test and then fails."""
 
-    def __init__(self, real: sqlite3.Connection) -> None:
+    def __init__(self, real: sqlite3.Connection, statement: str) -> None:
         self._real = real
+        self._statement = statement
         self._failed = False
         self.reached, self.go = threading.Event(), threading.Event()
 
@@ -248,7 +274,7 @@ class _FailsOnce:
         return getattr(self._real, name)
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        if statement == "COMMIT" and not self._failed:
+        if statement == self._statement and not self._failed:
             self._failed = True
             self.reached.set()
             assert self.go.wait(30)
@@ -256,23 +282,38 @@ class _FailsOnce:
         return self._real.execute(statement, *values)
 
 
-def _settle(house: House, number: int) -> Any:
+def _settle(house: House, number: int, kind: str) -> Any:
     """A settlement as the kernel makes one, without waiting for it."""
     agent = house.store.find_agent(house.agent_id)
     reservation = house.store.reserve_step(agent, "c", Step(house.step + 1 + number, f"{number}"))
     charge = Charge(cost=1, requests=1)
     assert house.store.hold(reservation, charge, house.hands.now) is None
     activity = Activity(f"act_{number}", Decision.APPROVED, house.hands.now, 1, "{}", "{}")
+    memory = Memory(f"key {number}", "hash", lambda _settled: b"{}", house.hands.now + 60) if kind == SEVERAL else None
     return house.store.settle(
-        Settlement(agent=agent, activity=activity, decision=Decision.APPROVED, charge=charge, reservation=reservation)
+        Settlement(
+            agent=agent,
+            activity=activity,
+            decision=Decision.APPROVED,
+            charge=charge,
+            reservation=reservation,
+            memory=memory,
+        )
     )
 
 
-def test_a_disk_that_can_neither_be_written_nor_read_does_not_end_the_writer(house: House, tmp_path: Path) -> None:
+# What a person must approve makes several statements without reading anything first.
+ACTIONS = {ONE: None, SEVERAL: {"type": "send_email", "target": "someone@example.com"}}
+
+
+@pytest.mark.parametrize("kind", COMMITTING)
+def test_a_disk_that_can_neither_be_written_nor_read_does_not_end_the_writer(
+    house: House, tmp_path: Path, kind: str
+) -> None:
     real = house.store._reader
-    with _failing_at("COMMIT")(house):
+    with _failing_at(COMMITTING[kind])(house):
         house.store._reader = Failing(real, "execute", sqlite3.OperationalError("disk I/O error"))
-        answers = [house.ask() for _ in range(3)]
+        answers = [house.ask(ACTIONS[kind]) for _ in range(3)]
         house.store._reader = real
     assert {answer.decision for answer in answers} == {"DENIED"}
     assert house.ask().decision == "APPROVED"

@@ -14,33 +14,46 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from qwed.kernel.pipeline import ADMISSION, JUDGEMENT
-from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
+from qwed.kernel.stages.check_budget import check_high_risk
+from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, INSIDE_BATCH
 from tests.support.books import COMMITTED, Books
 from tests.support.server import Server
 from tests.support.wire import Heard, asked_at_once, message
 
 LAUNCHER = Path(__file__).with_name("crashing_server.py")
-PLACES = [*(stage.__name__ for stage in ADMISSION + JUDGEMENT), "settle", "answer", BEFORE_COMMIT, AFTER_COMMIT]
+STAGES = [stage.__name__ for stage in (*ADMISSION, *JUDGEMENT, check_high_risk)]
+COMMITTING = [BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT]
+PLACES = [*STAGES, "settle", "answer", *COMMITTING]
 CALLERS, CALLS = 6, 72
 CENT = 10_000
+RISKY = ("high", "critical")
 
 
 class Asked:
-    """What one caller asked under one idempotency key, and what it heard."""
+    """What one caller asked, and what it heard.
+
+    In even rounds each request has an idempotency key, and some wait for a person: such batches are a transaction of
+    several statements. In odd rounds there is neither, and the batch is one statement.
+    """
 
     def __init__(self, number: int, agent_id: str, round_: int) -> None:
         self.agent_id = agent_id
         caller, call = number % CALLERS, number // CALLERS
-        self.key = f"{round_}-{number}"
-        # Two callers share a conversation, so that steps race too; every third asks for what a person must approve.
+        self.key = None if round_ % 2 else f"{round_}-{number}"
+        # Two callers share a conversation, so that steps race too; every third asks for what is of high risk, and
+        # every third for what a person must approve.
         self.action: dict[str, Any] = {"type": "calculate", "query": f"{number}+{round_}"}
-        if call % 3 == 2:
+        if call % 3 == 1:
+            self.action = {"type": "file_delete", "target": f"notes-{number}.txt"}
+        elif call % 3 == 2 and self.key is not None:
             self.action = {"type": "send_email", "target": "someone@example.com", "parameters": {"n": number}}
         self.context = {"conversation_id": f"{round_}-{caller // 2}", "step_number": call + 1}
         self.heard: dict[str, Any] | None = None
 
     def message(self, owner_key: str) -> bytes:
-        headers = {"X-API-Key": owner_key, "Idempotency-Key": self.key}
+        headers = {"X-API-Key": owner_key}
+        if self.key is not None:
+            headers["Idempotency-Key"] = self.key
         body = {"action": self.action, "context": self.context}
         return message(f"/agents/{self.agent_id}/verify", body, headers)
 
@@ -54,7 +67,9 @@ class Story:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         with qwed.open(directory) as gate:
-            self.agent_id: str = gate.register_agent(name="survivor", principal_id="p")["agent_id"]
+            self.agent_id: str = gate.register_agent(
+                name="survivor", principal_id="p", type="trusted", budget={"max_high_risk_calls_per_day": 1_000_000}
+            )["agent_id"]
             assert gate.owner_key is not None
             self.owner_key: str = gate.owner_key
         self.told: dict[str, str] = {}
@@ -83,6 +98,8 @@ class Story:
         books.require_one_story()
         kept = {activity.activity_id: activity.decision for activity in books.activities}
         assert self.told == {action_id: kept.get(action_id) for action_id in self.told}
+        risky = sum(activity.decision == "APPROVED" and activity.risk in RISKY for activity in books.activities)
+        assert sum(usage["high_risk_day"] for usage in books.usage.values()) == risky
         return books
 
 
@@ -93,12 +110,22 @@ def _retry_everything(story: Story, asked: list[Asked], before: Books) -> None:
         for one in asked:
             answer = one.again(gate)
             if one.heard is not None and one.heard["decision"] in COMMITTED:
-                assert (answer.decision, answer.action_id) == (one.heard["decision"], one.heard["action_id"])
+                _require_same(one, one.heard, answer)
             if answer.decision in COMMITTED:
                 story.told[answer.action_id] = answer.decision
             place = (one.context["conversation_id"], one.context["step_number"])
-            if place not in done and one.heard is None:
+            if one.heard is None and place not in done:
                 _require_free(answer)
+            if one.key is None and place in done:
+                assert answer.decision not in COMMITTED
+
+
+def _require_same(one: Asked, heard: dict[str, Any], answer: Any) -> None:
+    """What was told is told again under its key; without one its step is used up."""
+    if one.key is not None:
+        assert (answer.decision, answer.action_id) == (heard["decision"], heard["action_id"])
+    else:
+        assert (answer.decision, answer.error["code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
 
 
 def _require_free(answer: Any) -> None:
@@ -132,7 +159,7 @@ def test_fifty_ends_in_a_row_leave_one_story_when_the_process_ends_at(story: Sto
     _live_through(story, place, ends=50)
 
 
-@pytest.mark.parametrize("place", ["detect_loops", "decide", "settle", BEFORE_COMMIT])
+@pytest.mark.parametrize("place", ["detect_loops", "decide", "settle", BEFORE_COMMIT, INSIDE_BATCH])
 def test_a_step_in_flight_when_the_process_ended_is_free_at_the_next_start(story: Story, place: str) -> None:
     asked = story.end(place, times=1, round_=0)
     assert [one.heard for one in asked] == [None] * CALLS
@@ -141,6 +168,21 @@ def test_a_step_in_flight_when_the_process_ended_is_free_at_the_next_start(story
         assert gate.verify_action(story.agent_id, first.action, first.context).decision == "APPROVED"
         cost = gate.get_agent_budget(story.agent_id)["cost"]
         assert (cost["current_daily_usd"], cost["held_usd"]) == (0.01, 0)
+
+
+@pytest.mark.parametrize("round_", [0, 1], ids=["several statements", "one statement"])
+@pytest.mark.parametrize("place", COMMITTING)
+def test_the_first_batch_is_kept_whole_or_not_at_all_when_the_process_ends(
+    story: Story, place: str, round_: int
+) -> None:
+    asked = story.end(place, times=1, round_=round_)
+    assert [one.heard for one in asked] == [None] * CALLS
+    books = story.require_kept()
+    kept = (books.activities, books.usage, books.tallies, books.conversations, books.approvals, books.memories)
+    if place == AFTER_COMMIT:
+        assert [bool(rows) for rows in kept] == [True, True, True, True, False, round_ == 0]
+    else:
+        assert not any(kept)
 
 
 def test_what_became_durable_but_was_never_told_is_told_to_the_retry_and_charged_once(story: Story) -> None:

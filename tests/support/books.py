@@ -23,6 +23,7 @@ class Activity(NamedTuple):
     step_number: int | None
     cost: int
     error: str | None
+    risk: str | None
 
 
 class Books:
@@ -41,6 +42,7 @@ class Books:
                 for row in connection.execute("SELECT * FROM conversations")
             }
             self.approvals = [dict(row) for row in connection.execute("SELECT * FROM approvals")]
+            self.memories = [dict(row) for row in connection.execute("SELECT * FROM memories")]
         connection.close()
 
     def committed(self) -> list[Activity]:
@@ -52,6 +54,7 @@ class Books:
         self._require_each_step_once()
         self._require_counters()
         self._require_tallies()
+        self._require_nothing_stray()
 
     def _require_an_unbroken_log(self) -> None:
         assert [activity.log_index for activity in self.activities] == list(range(len(self.activities)))
@@ -71,14 +74,23 @@ class Books:
             own = [activity for activity in self.activities if activity.agent_id == agent_id]
             assert kept["cost_day"] == sum(activity.cost for activity in own)
             assert kept["requests_day"] == sum(map(_counts_as_request, own))
-            held = sum(row["cost"] for row in self.approvals if row["agent_id"] == agent_id)
-            assert kept["pending_cost"] == held
+            waiting = [row for row in self.approvals if row["agent_id"] == agent_id]
+            assert kept["pending_cost"] == sum(row["cost"] for row in waiting)
+            assert kept["pending_high_risk"] == sum(row["high_risk_calls"] for row in waiting)
 
     def _require_tallies(self) -> None:
         by_decision: Counter[tuple[str, str]] = Counter()
         for agent_id, _day, decision, actions, _cost in self.tallies:
             by_decision[agent_id, decision] += actions
         assert by_decision == Counter((activity.agent_id, activity.decision) for activity in self.activities)
+
+    def _require_nothing_stray(self) -> None:
+        """What waits for a person or is remembered for a retry is in the log."""
+        decisions = {activity.activity_id: activity.decision for activity in self.activities}
+        assert all(decisions[row["activity_id"]] == "PENDING" for row in self.approvals)
+        assert {row["activity_id"] for row in self.memories} <= set(decisions)
+        waiting = [activity.activity_id for activity in self.activities if activity.decision == "PENDING"]
+        assert sorted(waiting) == sorted(row["activity_id"] for row in self.approvals)
 
 
 _NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-REQ")
@@ -102,4 +114,5 @@ def _activity(row: Any) -> Activity:
         leaf.get("step_number"),
         leaf.get("cost_micros", 0),
         leaf.get("error"),
+        leaf.get("risk_level"),
     )

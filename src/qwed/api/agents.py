@@ -135,7 +135,7 @@ def _given(parameters: Any) -> Any:
 async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_required: bool = True) -> Response:
     if not isinstance(body, dict):
         return decided(denied(ErrorCode.MALFORMED, "the body must be an object"))
-    for name in ("agent_id", "agent_token"):
+    for name in ("agent_id", "agent_token", "justification"):
         if not isinstance(body.get(name), str | None):
             return decided(denied(ErrorCode.MALFORMED, f"`{name}` must be a string"))
     header_token, body_token = call.agent_token, body.get("agent_token")
@@ -148,6 +148,7 @@ async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_requ
         context_raw=body.get("context"),
         options_raw=body.get("options"),
         stated_agent_id=body.get("agent_id"),
+        justification=body.get("justification"),
         idempotency_key=call.header(b"idempotency-key"),
         context_required=context_required,
         unknown_fields=() if fields.issuperset(body) else tuple(name for name in body if name not in fields),

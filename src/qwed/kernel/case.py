@@ -42,6 +42,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     context_raw: Any = None
     options_raw: Any = None
     stated_agent_id: str | None = None
+    justification: str | None = None
     idempotency_key: str | None = None
     context_required: bool = True
     unknown_fields: tuple[str, ...] = ()

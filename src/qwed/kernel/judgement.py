@@ -14,7 +14,7 @@ import msgspec
 
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
-from qwed.kernel.content import masked
+from qwed.kernel.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent
@@ -28,7 +28,6 @@ _BUDGET_PASSED = ("agent_active", "within_budget")
 _TRUST_PASSED = (*_BUDGET_PASSED, "trust_level_sufficient")
 _LASTING = frozenset({ErrorCode.TOOL_NOT_ALLOWED.code, ErrorCode.UNKNOWN_ACTION_TYPE.code})
 _UNSETTLED = frozenset({Status.INCONCLUSIVE, Status.ERROR, Status.UNKNOWN})
-_ENCODE = msgspec.json.Encoder().encode
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,18 +46,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     tool_name: str | None
     risk_assessment: RiskAssessment | None
     policy_checks: tuple[PolicyCheck, ...] | None
-    payload: str
-    """What is kept beside the leaf, already encoded."""
-
-
-class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Content, which a leaf never holds."""
-
-    action: Any = None
-    corrected: Mapping[str, Any] | None = None
-    error: Problem | None = None
-    verification: Verification | None = None
-    user_intent: str | None = None
+    payload: Payload
+    kept: str
+    """The payload as it is kept when nothing more is said about the request."""
 
 
 def conclude(case: Case, refusal: Answer | None) -> Judgement:
@@ -69,6 +59,13 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     subject = case.subject
     called = subject is not None and subject.is_tool
     policies = case.policies if called else _refused_policies(case, error)
+    secret = bool(case.content.secrets)
+    payload = Payload(
+        action=shown_action(case.action, secret=secret),
+        corrected=case.corrected,
+        error=error,
+        verification=verification,
+    )
     return Judgement(
         decision=decision,
         refusal=refusal,
@@ -77,12 +74,13 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
         executable_hash=(case.executable or case.action).hash,
-        keeps_secret=bool(case.content.secrets),
+        keeps_secret=secret,
         policy_hash=_policy_hash(case) if subject is not None else None,
         tool_name=subject.name if called else (case.action.tool if policies is not None else None),
         risk_assessment=_assessment_of(case, decision) if called else None,
         policy_checks=policies,
-        payload=payload_of(case, error, verification),
+        payload=payload,
+        kept=encoded(payload),
     )
 
 
@@ -91,25 +89,6 @@ def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, .
     if case.action.type != TOOL_CALL or error is None or error.code != ErrorCode.TOOL_NOT_ALLOWED.code:
         return None
     return (PolicyCheck("rate_limit", True), PolicyCheck("tool_allowed", False))
-
-
-def payload_of(case: Case, error: Problem | None, verification: Verification | None) -> str:
-    """What is kept of a case beside its leaf."""
-    payload = Payload(
-        action=_shown_action(case) if case.action is not None else None,
-        corrected=case.corrected,
-        error=error,
-        verification=verification,
-        user_intent=case.context.user_intent if case.context is not None else None,
-    )
-    return _ENCODE(payload).decode()
-
-
-def _shown_action(case: Case) -> Any:
-    if not case.content.secrets:
-        return msgspec.Raw(case.action.canonical)
-    # What is kept of a secret is that there was one: not its text, and in the leaf not even its hash.
-    return masked(msgspec.json.decode(case.action.canonical))
 
 
 def _policy_hash(case: Case) -> str:
@@ -188,9 +167,7 @@ class Judgements:
 
 
 def _lasts(case: Case, judgement: Judgement) -> bool:
-    if case.context.user_intent is not None:
-        return False  # the payload holds what was said about this one request
-    if len(judgement.payload) > LARGEST:
+    if len(judgement.kept) > LARGEST:
         return False
     if case.verdict is not None:
         return case.lasting and case.verdict.status not in _UNSETTLED

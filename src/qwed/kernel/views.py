@@ -128,6 +128,7 @@ class ActivityView(View, frozen=True, kw_only=True):
     action: dict[str, Any] | None
     corrected: dict[str, Any] | None
     user_intent: str | None
+    justification: str | None
     verification: dict[str, Any] | None
     decision: str
     error: dict[str, Any] | None
@@ -253,6 +254,7 @@ def activity_view(entry: Entry) -> ActivityView:
         action=content.get("action"),
         corrected=content.get("corrected"),
         user_intent=content.get("user_intent"),
+        justification=content.get("justification"),
         verification=verification,
         decision=kept.decision,
         error=content.get("error"),

@@ -25,6 +25,9 @@ Row = tuple[Any, ...]
 WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?)"
 """Activities, conversations, usages and tallies, each a JSON array of rows; see the view in `migrations/`."""
 
+_NUL = "\\u0000"
+_WRITE_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -42,13 +45,18 @@ class Write(msgspec.Struct, gc=False):
 
 def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
     """Write all of `batch` in one transaction, or nothing of it."""
+    conversations = _last(write.conversation for write in batch)
     rows = (
         _json([write.activity for write in batch if write.activity]),
-        _json(_last(write.conversation for write in batch)),
+        _json(conversations),
         _json(_last((write.usage for write in batch), width=1)),
         _json(_sums(batch)),
     )
     statements = [statement for write in batch for statement in write.statements]
+    if _NUL in rows[1]:
+        # SQLite ends a string in JSON at its first NUL, and no conversation may be kept under the name of another.
+        statements += [(_WRITE_CONVERSATION, row) for row in conversations]
+        rows = (rows[0], _json([]), *rows[2:])
     if not statements:
         connection.execute(WRITE_BATCH, rows)
         return

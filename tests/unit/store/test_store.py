@@ -168,6 +168,14 @@ def test_a_lease_that_ran_out_gives_back_what_it_held_with_the_next_reservation(
     assert shop.commit(agent, 1, "elsewhere").spent.cost_day == 10_000
 
 
+def test_conversations_whose_names_begin_alike_are_kept_apart_across_a_restart(disk: Shop) -> None:
+    agent = disk.register(agent_of())
+    disk.commit(agent, 5, "v")
+    disk.commit(agent, 1, "v\x00w")
+    disk.reopened()
+    assert [disk.reserve(agent, 5, "v"), disk.reserve(agent, 1, "v\x00w")] == [ErrorCode.REPLAY] * 2
+
+
 def test_what_commits_needs_a_step(shop: Shop) -> None:
     agent = shop.register(agent_of())
     with pytest.raises(ValueError, match="needs a reserved step"):

@@ -2,7 +2,8 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from qwed.store import writer as writing
 from qwed.store.migrate import migrate
 from qwed.store.protocol import StoreError
-from qwed.store.writer import BATCH, ClosedWriter, GroupWriter, InlineWriter, Write, write_batch
+from qwed.store.writer import BATCH, WRITE_BATCH, ClosedWriter, GroupWriter, InlineWriter, Write, write_batch
 
 ADD = "INSERT INTO meta VALUES (?, ?)"
 
@@ -75,11 +76,87 @@ def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(conne
     assert connection.execute("SELECT count(*), max(log_index) FROM activities").fetchall() == [(5, 4)]
 
 
+NAMES = [
+    "a",
+    "a\x00",
+    "a\x00b",
+    "\x00",
+    "\\u0000",
+    'a"b',
+    "\n\t\x01\x7f",
+    "\u2028\ufeff\uffff",
+    "\U0001f600",
+    "[1]",
+    "null",
+    "1.0",
+]
+
+
+def test_a_conversation_is_kept_under_its_own_name_whatever_that_is(connection: sqlite3.Connection) -> None:
+    batch = [Write(conversation=("agent_1", name, step, 1, "f", 1, "")) for step, name in enumerate(NAMES)]
+    for write in batch:
+        write_batch(connection, [write])
+    write_batch(connection, batch)
+    kept = connection.execute("SELECT conversation_id, last_step FROM conversations ORDER BY last_step").fetchall()
+    assert kept == [(name, step) for step, name in enumerate(NAMES)]
+
+
 def test_the_same_place_in_a_log_is_never_taken_twice(connection: sqlite3.Connection) -> None:
     write_batch(connection, [Write(activity=_activity(0))])
     again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}")
     with pytest.raises(sqlite3.IntegrityError):
         write_batch(connection, [Write(activity=again)])
+
+
+def _whole(index: int) -> Write:
+    return Write(
+        activity=_activity(index),
+        conversation=("agent_1", f"c{index}", 1, 1, "f", 1, ""),
+        usage=_counted(f"agent_{index}", 1),
+        tally=(f"agent_{index}", 7, "APPROVED", 10),
+    )
+
+
+TABLES = ("activities", "conversations", "usage", "tallies", "meta")
+
+
+def _everything(connection: sqlite3.Connection) -> list[list[Any]]:
+    return [connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in TABLES]
+
+
+VIOLATIONS = {
+    "an activity in a place that is taken": Write(activity=("org_1", 0, "act_x", "a", 1.0, "APPROVED", "{}", "{}")),
+    "an activity whose name is taken": Write(activity=("org_1", 9, "act_0", "a", 1.0, "APPROVED", "{}", "{}")),
+    "an activity without a leaf": Write(activity=("org_1", 9, "act_9", "a", 1.0, "APPROVED", None, "{}")),
+    "an activity at no time": Write(activity=("org_1", 9, "act_9", "a", float("inf"), "APPROVED", "{}", "{}")),
+    "a conversation without a fingerprint": Write(conversation=("agent_1", "c0", 2, 2, None, 1, "")),
+    "a conversation whose step is no number": Write(conversation=("agent_1", "c0", "two", 2, "f", 1, "")),
+    "a conversation of nobody": Write(conversation=(None, "c0", 2, 2, "f", 1, "")),
+    "counters past the end": Write(usage=_counted("agent_0", 2**63)),
+    "counters that are no numbers": Write(usage=("agent_0", *("many",) * 11)),
+    "counters that are missing": Write(usage=("agent_0", *(None,) * 11)),
+    "counters that are too few": Write(usage=_counted("agent_0", 5)[:-1]),
+    "a tally of nobody": Write(tally=(None, 7, "APPROVED", 10)),  # type: ignore[arg-type]  # the violation
+    "a tally of no decision": Write(tally=("agent_0", 7, None, 10)),  # type: ignore[arg-type]  # the violation
+    "a tally past the end": Write(tally=("agent_0", 7, "APPROVED", 2**63 - 1)),
+}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "between", "last"])
+@pytest.mark.parametrize("others", [[], [_added("a")]], ids=["one statement", "several statements"])
+@pytest.mark.parametrize("bad", VIOLATIONS.values(), ids=VIOLATIONS)
+def test_a_batch_with_one_row_the_database_refuses_leaves_nothing_of_any_table(
+    connection: sqlite3.Connection, bad: Write, others: list[Write], place: int
+) -> None:
+    write_batch(connection, [_whole(0), _added("before")])
+    before = _everything(connection)
+    batch = [_whole(1), _whole(2), *others]
+    with pytest.raises(sqlite3.IntegrityError):
+        write_batch(connection, [*batch[:place], bad, *batch[place:]])
+    assert not connection.in_transaction
+    assert _everything(connection) == before
+    write_batch(connection, batch)
+    assert [len(rows) for rows in _everything(connection)] == [3, 3, 3, 3, 1 + len(others)]
 
 
 class Gathering:
@@ -120,16 +197,44 @@ def test_nobody_is_told_before_the_commit(gathering: Gathering) -> None:
     assert ticket.block(30) == "kept"
 
 
-def test_what_gathers_behind_a_commit_is_one_transaction_of_at_most_a_batch(gathering: Gathering) -> None:
-    commits: list[str] = []
-    tickets = [gathering.writer.submit(_added("first"))]
+class Watched:
+    """A connection that remembers what it was asked."""
+
+    def __init__(self, real: sqlite3.Connection) -> None:
+        self._real = real
+        self.statements: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        self.statements.append(statement)
+        return self._real.execute(statement, *values)
+
+
+def _logged(number: int) -> Write:
+    return Write(activity=_activity(number))
+
+
+def _named(number: int) -> Write:
+    return _added(f"n{number}")
+
+
+@pytest.mark.parametrize(("made", "commits"), [(_logged, 0), (_named, 3)], ids=["one statement", "several statements"])
+def test_what_gathers_behind_a_commit_is_one_transaction_of_at_most_a_batch(
+    gathering: Gathering, made: Callable[[int], Write], commits: int
+) -> None:
+    watched = Watched(gathering.connection)
+    gathering.writer._connection = watched  # type: ignore[assignment]  # a connection that is watched
+    tickets = [gathering.writer.submit(made(0))]
     assert gathering.waiting.wait(30)
-    gathering.connection.set_trace_callback(lambda text: commits.append(text) if text == "COMMIT" else None)
-    tickets += [gathering.writer.submit(_added(f"n{number}")) for number in range(BATCH + 10)]
+    tickets += [gathering.writer.submit(made(number)) for number in range(1, BATCH + 11)]
     gathering.go()
     for ticket in tickets:
         ticket.block(30)
-    assert len(commits) == 3
+    seen = Counter(watched.statements)
+    # Outside a transaction the statement of a batch is one.
+    assert [seen[text] for text in (WRITE_BATCH, "BEGIN IMMEDIATE", "COMMIT")] == [3, commits, commits]
     assert gathering.writer.written == BATCH + 11
 
 

@@ -7,7 +7,9 @@ import msgspec
 
 from qwed.kernel.answer import Answer, Problem, Remaining, denied, problem
 from qwed.kernel.case import Case
-from qwed.kernel.judgement import Judgement, payload_of
+from qwed.kernel.content import read_content
+from qwed.kernel.judgement import Judgement
+from qwed.kernel.payload import Payload, encoded, shown_action
 from qwed.kernel.services import Services
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
 from qwed.ledger import leaf
@@ -32,6 +34,8 @@ class Outcome(NamedTuple):
     activity_id: str
     approval: Approval | None
     attestation_id: str | None
+    keeps_secret: bool = False
+    """Whether the action carried a secret: then neither its text nor its hash is kept."""
 
 
 async def settle(case: Case, refusal: Answer | None, services: Services) -> Answer:
@@ -63,7 +67,7 @@ def _outcome_of(case: Case, refusal: Answer | None, services: Services, now: flo
     judged = case.judgement
     if refusal is not None or judged is None:
         refusal = refusal or denied(ErrorCode.INTERNAL)
-        return Outcome(refusal.decision, refusal.error, activity_id, None, None)
+        return Outcome(refusal.decision, refusal.error, activity_id, None, None, _keeps_secret(case))
     if judged.decision is _PENDING:
         approval = _approval_of(case, judged, services, now)
         return Outcome(_PENDING, _needs_approval(judged, approval), activity_id, approval, None)
@@ -103,7 +107,7 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
         activity_id=outcome.activity_id,
         agent_id=case.agent_id,
         by=case.key.key_id if case.key is not None else case.agent_id,
-        action_hash=None if judged is not None and judged.keeps_secret else case.action_hash or None,
+        action_hash=None if outcome.keeps_secret else case.action_hash or None,
         action_type=case.action.type[:64] if case.action is not None else None,
         conversation_id=context.conversation_id if context is not None else None,
         step_number=context.step_number if context is not None else None,
@@ -144,9 +148,27 @@ def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, s
 
 def _payload_of(case: Case, outcome: Outcome) -> str:
     judged = case.judgement
-    if judged is not None and outcome.error is (None if judged.refusal is None else judged.refusal.error):
-        return judged.payload
-    return payload_of(case, outcome.error, judged.verification if judged is not None else None)
+    intent = case.context.user_intent if case.context is not None else None
+    if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
+        return judged.kept
+    about = judged.payload if judged is not None else _unjudged(case, outcome)
+    return encoded(_replace(about, error=outcome.error, user_intent=intent, justification=case.justification))
+
+
+def _as_judged(judged: Judgement, outcome: Outcome) -> bool:
+    return outcome.error is (None if judged.refusal is None else judged.refusal.error)
+
+
+def _unjudged(case: Case, outcome: Outcome) -> Payload:
+    if case.action is None:
+        return Payload()
+    return Payload(action=shown_action(case.action, secret=outcome.keeps_secret))
+
+
+def _keeps_secret(case: Case) -> bool:
+    if case.judgement is not None:
+        return case.judgement.keeps_secret
+    return case.action is not None and bool(read_content(case.action).secrets)
 
 
 def _charge_of(case: Case, outcome: Outcome) -> Charge:

@@ -1,0 +1,34 @@
+"""What is kept beside a leaf: the content of an action, which a leaf never holds, and a secret in neither."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from qwed.kernel.answer import Problem, Verification
+from qwed.kernel.content import masked
+from qwed.kernel.request import Action
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was asked, what was found, and what was said about it."""
+
+    action: Any = None
+    corrected: Mapping[str, Any] | None = None
+    error: Problem | None = None
+    verification: Verification | None = None
+    user_intent: str | None = None
+    justification: str | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encoded(payload: Payload) -> str:
+    """The payload as it is kept."""
+    return _encode(payload).decode()
+
+
+def shown_action(action: Action, *, secret: bool) -> Any:
+    """The action as it is kept. What is kept of a secret is that there was one."""
+    return masked(msgspec.json.decode(action.canonical)) if secret else msgspec.Raw(action.canonical)
