@@ -1,10 +1,12 @@
 """What the worst caller tries: each way in that was found or feared, and what must happen instead."""
 
-import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from tests.spec.asking import SUM, Json, hash_of, said
 from tests.spec.conftest import House
 from tests.spec.sections import spec
 from tests.support.server import Server
-from tests.support.wire import dial
+from tests.support.wire import message
 
 Make = Callable[..., Asking]
 
@@ -319,7 +321,7 @@ def test_an_odd_limit_of_the_list_of_agents_is_refused(house: House, limit: str)
     ],
     ids=str,
 )
-def test_an_odd_question_about_the_activity_is_refused(house: House, register: Register, query: dict[str, str]) -> None:
+def test_an_odd_question_about_the_activity_is_refused(house: House, query: dict[str, str]) -> None:
     with house.client("owner") as client:
         agent = client.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         assert client.get(f"/agents/{agent['agent_id']}/activity", params=query).status_code == 400
@@ -442,16 +444,15 @@ def test_a_body_in_pieces_is_read_whole(api: httpx.Client, register: Register) -
 def test_callers_that_never_finish_hold_up_nobody(server: Server, api: httpx.Client) -> None:
     unfinished = b"POST /agents/x/verify HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"
 
-    async def hold_and_ask() -> int:
-        lines = [await dial(server.base_url) for _ in range(50)]
-        for line in lines:
-            line._writer.write(unfinished)
-        heard = await asyncio.to_thread(api.get, "/health")
-        for line in lines:
-            line.close()
-        return heard.status_code
+    with ExitStack() as held:
+        for _ in range(50):
+            _line(held, server).sendall(unfinished)
+        assert api.get("/health").status_code == 200
 
-    assert asyncio.run(hold_and_ask()) == 200
+
+def _line(held: ExitStack, server: Server) -> socket.socket:
+    place = urlsplit(server.base_url)
+    return held.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
 
 
 # One hostile input never slows the others (P6).
@@ -494,3 +495,29 @@ def test_a_command_with_many_files_is_held_to_many_paths_at_once(hostage: Server
     permissions = {"allowed_paths": [f"/srv/d{number}" for number in range(100)]}
     answer = _asked_by(hostage, {"type": "shell_command", "query": f"cat {files}"}, permissions=permissions)
     assert answer["decision"] in ("DENIED", "PENDING", "APPROVED")
+
+
+def _pigeons(tag: str) -> str:
+    """Eleven pigeons in ten holes: short, false, and beyond any solver's patience."""
+    pigeons, holes = "abcdefghijk", "abcdefghij"
+    sits = [f"(OR {' '.join(f'{tag}{one}{hole}' for hole in holes)})" for one in pigeons]
+    pairs = [(one, other) for one in pigeons for other in pigeons if other < one]
+    alone = [f"(OR (NOT {tag}{one}{hole}) (NOT {tag}{other}{hole}))" for hole in holes for one, other in pairs]
+    return f"(AND {' '.join(sits + alone)})"
+
+
+@spec("2.1")
+def test_an_agent_with_hard_questions_does_not_hold_up_another(hostage: Server) -> None:
+    headers = {"X-API-Key": hostage.owner_key}
+    with httpx.Client(base_url=hostage.base_url, headers=headers, timeout=30) as client:
+        fields = {"name": "a", "principal_id": "u"}
+        hostile = client.post("/agents/register", json=fields).json()["agent_id"]
+        # The first question waits for the workers to start.
+        client.post(f"/agents/{hostile}/verify", json=_body({"type": "execute_sql", "query": "SELECT a FROM t"}))
+
+    with ExitStack() as held:
+        for tag in "lmnopq":
+            hard = _body({"type": "verify_logic", "query": _pigeons(tag)}, conversation=tag)
+            _line(held, hostage).sendall(message(f"/agents/{hostile}/verify", hard, headers))
+        answer = _asked_by(hostage, {"type": "execute_sql", "query": "SELECT b FROM t"})
+    assert answer["decision"] == "APPROVED"

@@ -14,6 +14,7 @@ import msgspec
 
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
+from qwed.kernel.content import read_content
 from qwed.kernel.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
@@ -59,7 +60,8 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     subject = case.subject
     called = subject is not None and subject.is_tool
     policies = case.policies if called else _refused_policies(case, error)
-    secret = bool(case.content.secrets)
+    content = read_content(case.action) if case.verdict is None else case.content
+    secret = bool(content.secrets)
     payload = Payload(
         action=shown_action(case.action, secret=secret),
         corrected=case.corrected,

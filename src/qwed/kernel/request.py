@@ -151,8 +151,8 @@ def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
     conversation_id, step_number = raw.get("conversation_id"), raw.get("step_number")
     if not isinstance(conversation_id, str) or not conversation_id.strip() or step_number is None:
         return denied(ErrorCode.MISSING_CONTEXT)
-    if len(conversation_id) > _LONGEST_NAME:
-        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id is longer than {_LONGEST_NAME} characters")
+    if len(conversation_id) > _LONGEST_NAME or not conversation_id.isprintable():
+        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {_LONGEST_NAME} printable characters")
     # `type` and not `isinstance`: true is an int in Python, and no step number
     if type(step_number) is not int or step_number < 1:
         return denied(ErrorCode.INVALID_STEP)

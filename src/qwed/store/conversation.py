@@ -9,6 +9,8 @@ MAX_REPEATS = 2
 WINDOW = 20
 MAX_SAME_STATE = 2
 
+_APPROVED = Decision.APPROVED
+
 
 class Step(NamedTuple):
     """One action at its place in a conversation."""
@@ -18,19 +20,16 @@ class Step(NamedTuple):
     state_fingerprint: str | None = None
 
 
-@dataclass(slots=True)
-class Conversation:
-    """Its committed past. Every question is asked of it twice: early, to refuse cheaply, and again when it commits."""
+class Past(NamedTuple):
+    """What was committed, as it stands on disk. Every question is asked of it twice: early, to refuse cheaply, and
+    again when a step commits, because others may have committed meanwhile."""
 
     last_step: int = 0
     steps: int = 0
     fingerprint: str = ""
     repeats: int = 0
-    window: tuple[str, ...] = ()
-    reserved: int = 0
-    """How many requests hold a step of it; while any does, it stays in memory."""
-    written: int = 0
-    """Which write carries this state; only what is durable may be forgotten."""
+    window: str = ""
+    """The last fingerprints of action and state, oldest first, with a blank between them."""
 
     def refuses_step(self, number: int, max_steps: int) -> ErrorCode | None:
         """LOOP-001 and LOOP-002, from the past alone."""
@@ -44,23 +43,28 @@ class Conversation:
         """LOOP-003 and LOOP-004."""
         if step.fingerprint == self.fingerprint and self.repeats >= MAX_REPEATS:
             return ErrorCode.REPETITION
-        if step.state_fingerprint is not None and self.window.count(step.state_fingerprint) >= MAX_SAME_STATE:
+        if step.state_fingerprint is not None and self.window.split().count(step.state_fingerprint) >= MAX_SAME_STATE:
             return ErrorCode.NO_PROGRESS
         return None
 
-    def commit(self, step: Step, decision: Decision) -> None:
-        """Advance; only APPROVED is remembered for LOOP-004."""
-        self.repeats = self.repeats + 1 if step.fingerprint == self.fingerprint else 1
-        self.fingerprint = step.fingerprint
-        self.last_step = step.number
-        self.steps += 1
-        if step.state_fingerprint is not None and decision is Decision.APPROVED:
-            self.window = (*self.window, step.state_fingerprint)[-WINDOW:]
+    def after(self, step: Step, decision: Decision) -> "Past":
+        """The past once this step has committed; only APPROVED is remembered for LOOP-004."""
+        window = self.window
+        if step.state_fingerprint is not None and decision is _APPROVED:
+            window = " ".join([*window.split(), step.state_fingerprint][-WINDOW:])
+        repeats = self.repeats + 1 if step.fingerprint == self.fingerprint else 1
+        return Past(step.number, self.steps + 1, step.fingerprint, repeats, window)
 
-    def past(self) -> tuple[int, int, str, int, tuple[str, ...], int]:
-        """Everything it remembers, for `restore`."""
-        return self.last_step, self.steps, self.fingerprint, self.repeats, self.window, self.written
 
-    def restore(self, past: tuple[int, int, str, int, tuple[str, ...], int]) -> None:
-        """Remember `past` and nothing since."""
-        self.last_step, self.steps, self.fingerprint, self.repeats, self.window, self.written = past
+NO_PAST = Past()
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A conversation in memory."""
+
+    past: Past = NO_PAST
+    reserved: int = 0
+    """How many requests hold a step of it; while any does, it stays in memory."""
+    written: int = 0
+    """Which write carries this state; only what is durable may be forgotten."""

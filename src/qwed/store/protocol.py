@@ -5,7 +5,6 @@ and approval in one durable transaction; its ticket completes after the commit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -21,12 +20,12 @@ class StoreError(Exception):
     """The store could not keep what it was given; nothing of it is visible."""
 
 
-@dataclass(slots=True, eq=False)
-class Reservation:
+class Reservation(msgspec.Struct, eq=False):
     """A step held for one request, and what it holds of the budget. A lease: past `expires` it commits nothing."""
 
     agent: Agent
-    conversation_id: str
+    place: tuple[str, str, int]
+    """Agent, conversation and step number."""
     step: Step
     expires: float
     conversation: Conversation

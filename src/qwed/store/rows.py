@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
-from qwed.store.conversation import Conversation
 from qwed.store.protocol import ActivityQuery, Approval, Memory, Settled, Settlement
 from qwed.words import Trust
 
@@ -113,25 +112,6 @@ def to_agent(row: Row) -> Agent:
         framework=row[13],
         model=row[14],
     )
-
-
-def of_conversation(agent_id: str, conversation_id: str, conversation: Conversation) -> Row:
-    """The row of a conversation."""
-    return (
-        agent_id,
-        conversation_id,
-        conversation.last_step,
-        conversation.steps,
-        conversation.fingerprint,
-        conversation.repeats,
-        " ".join(conversation.window),
-    )
-
-
-def to_conversation(row: Row) -> Conversation:
-    """The conversation in a row of SELECT_CONVERSATION."""
-    last_step, steps, fingerprint, repeats, window = row
-    return Conversation(last_step, steps, fingerprint, repeats, tuple(window.split()))
 
 
 def of_approval(settlement: Settlement, approval: Approval) -> Row:

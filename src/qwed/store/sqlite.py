@@ -13,7 +13,7 @@ from typing import Any
 
 from qwed.store import rows
 from qwed.store.agent import Agent, Key
-from qwed.store.conversation import Conversation, Step
+from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.live import LiveState
 from qwed.store.migrate import migrate
 from qwed.store.protocol import (
@@ -27,7 +27,7 @@ from qwed.store.protocol import (
     StoreError,
     Tally,
 )
-from qwed.store.usage import Charge, Exceeded, Spent, Usage
+from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
 from qwed.waiting import Ticket, announce
 from qwed.words import Decision, ErrorCode
@@ -196,74 +196,32 @@ class SqliteStore:
 
     def hold(self, reservation: Reservation, charge: Charge, now: float) -> Exceeded | None:
         with self._lock:
-            usage = self._live.usage(reservation.agent.agent_id)
-            usage.roll(now)
-            exceeded = usage.refuses(charge, reservation.agent.limits)
-            if exceeded is None:
-                self._live.hold(reservation, charge)
-            return exceeded
+            return self._live.hold(reservation, charge, now)
 
     def release(self, reservation: Reservation) -> None:
         with self._lock:
             self._live.release(reservation)
 
     def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode:
+        agent, decision, reservation = settlement.agent, settlement.decision, settlement.reservation
         with self._lock:
-            reservation = settlement.reservation
-            committing = reservation if settlement.decision.commits else None
-            if committing is not None:
-                refusal = self._live.refuses_commit(committing)
+            past = None
+            if decision.commits:
+                if reservation is None:
+                    raise ValueError("a decision that commits needs a reserved step")
+                refusal = self._live.refuses_commit(reservation)
                 if refusal is not None:
                     return refusal
-            elif settlement.decision.commits:
-                raise ValueError("a decision that commits needs a reserved step")
-            index, undo = self._next(settlement.agent.organisation_id), self._live.undo(settlement)
-            try:
-                ticket = self._writer.submit(self._apply(settlement, committing, index))
-            except BaseException:
-                # Nothing was submitted, so memory must not be ahead of the disk.
-                undo()
-                raise
-            self._next_index[settlement.agent.organisation_id] = index + 1
+                past = reservation.conversation.past.after(reservation.step, decision)
+            spent = self._live.usage(agent.agent_id).spent.at(settlement.activity.at)
+            if settlement.charge is not NOTHING:
+                spent = spent.plus(settlement.charge, decision, agent.limits)
+            settled = Settled(self._next(agent.organisation_id), spent)
+            ticket = self._writer.submit(_write_of(settlement, settled, past))
+            self._submitted += 1
+            self._next_index[agent.organisation_id] = settled.log_index + 1
+            self._live.accept(settlement, spent, past, self._submitted)
             return ticket
-
-    def _apply(self, settlement: Settlement, committing: Reservation | None, index: int) -> Write:
-        usage = self._live.apply(settlement, settlement.activity.at)
-        write = Write()
-        self._submitted += 1
-        if committing is not None:
-            write.conversation = self._advance(committing, settlement.decision)
-        self._record(settlement, Settled(index, usage.spent()), write)
-        return write
-
-    def _advance(self, reservation: Reservation, decision: Decision) -> tuple[Any, ...]:
-        conversation = reservation.conversation
-        conversation.commit(reservation.step, decision)
-        conversation.written = self._submitted
-        return rows.of_conversation(reservation.agent.agent_id, reservation.conversation_id, conversation)
-
-    def _record(self, settlement: Settlement, settled: Settled, write: Write) -> None:
-        agent, activity = settlement.agent, settlement.activity
-        write.result = settled
-        write.usage = (agent.agent_id, *settled.spent)
-        write.tally = (agent.agent_id, int(activity.at // DAY), activity.decision, activity.cost)
-        write.activity = (
-            agent.organisation_id,
-            settled.log_index,
-            activity.activity_id,
-            agent.agent_id,
-            activity.at,
-            activity.decision,
-            activity.leaf,
-            activity.payload,
-        )
-        if settlement.approval is not None:
-            write.statements = ((rows.INSERT_APPROVAL, rows.of_approval(settlement, settlement.approval)),)
-        if settlement.memory is not None:
-            write.statements += (
-                (rows.DELETE_EXPIRED_MEMORIES, (activity.at,)),
-                (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
-            )
 
     def _next(self, organisation_id: str) -> int:
         index = self._next_index.get(organisation_id)
@@ -276,9 +234,7 @@ class SqliteStore:
 
     def spent(self, agent_id: str, now: float) -> Spent:
         with self._lock:
-            usage = self._live.usage(agent_id)
-            usage.roll(now)
-            return usage.spent()
+            return self._live.usage(agent_id).spent.at(now)
 
     def find_activity(self, agent_id: str, activity_id: str) -> Entry | None:
         row = self._one(
@@ -331,11 +287,11 @@ class SqliteStore:
         if self._fresh and not self._live.forgot:
             return Conversation()  # what began empty and never forgot anything knows every conversation there is
         row = self._one(rows.SELECT_CONVERSATION, (agent_id, conversation_id))
-        return Conversation() if row is None else rows.to_conversation(row)
+        return Conversation(Past(*row) if row is not None else Past())
 
     def _load_usage(self, agent_id: str) -> Usage:
         row = self._one("SELECT * FROM usage WHERE agent_id = ?", (agent_id,))
-        return Usage() if row is None else Usage(*row[1:])
+        return Usage(Spent(*row[1:]) if row is not None else Spent())
 
     def _distrust(self) -> None:
         """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
@@ -366,6 +322,35 @@ class StillThere:
 def _identity(name: str) -> tuple[int, int]:
     status = os.stat(name)
     return status.st_dev, status.st_ino
+
+
+def _write_of(settlement: Settlement, settled: Settled, past: Past | None) -> Write:
+    agent, activity, reservation = settlement.agent, settlement.activity, settlement.reservation
+    statements: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    if settlement.approval is not None:
+        statements = ((rows.INSERT_APPROVAL, rows.of_approval(settlement, settlement.approval)),)
+    if settlement.memory is not None:
+        statements += (
+            (rows.DELETE_EXPIRED_MEMORIES, (activity.at,)),
+            (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
+        )
+    return Write(
+        result=settled,
+        statements=statements,
+        activity=(
+            agent.organisation_id,
+            settled.log_index,
+            activity.activity_id,
+            agent.agent_id,
+            activity.at,
+            activity.decision,
+            activity.leaf,
+            activity.payload,
+        ),
+        conversation=None if past is None or reservation is None else (*reservation.place[:2], *past),
+        usage=(agent.agent_id, *settled.spent),
+        tally=(agent.agent_id, int(activity.at // DAY), activity.decision, activity.cost),
+    )
 
 
 def _tally_of(found: list[tuple[Any, ...]]) -> Tally:

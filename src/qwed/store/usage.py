@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from qwed.store.agent import Limits
@@ -21,11 +21,18 @@ class Charge(NamedTuple):
 
     def plus(self, other: "Charge") -> "Charge":
         """Both together."""
-        return Charge(*map(add, self, other))
+        a, b, c, d, e = self
+        v, w, x, y, z = other
+        return Charge(a + v, b + w, c + x, d + y, e + z)
+
+    def minus(self, other: "Charge") -> "Charge":
+        """This without the other."""
+        a, b, c, d, e = self
+        v, w, x, y, z = other
+        return Charge(a - v, b - w, c - x, d - y, e - z)
 
 
 NOTHING = Charge()
-
 
 MOST_COUNTED = 2**62
 """Where nobody chose a limit: a sum past what the database can hold would stop the writes of every other agent."""
@@ -42,7 +49,10 @@ class Exceeded(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The counters at one moment: what is kept on disk and shown as the budget."""
+    """The counters of one agent at one moment, as they stand on disk and are shown as the budget.
+
+    Windows only move forward, so a clock that jumps back gives nothing away.
+    """
 
     hour: int = 0
     day: int = 0
@@ -56,97 +66,40 @@ class Spent(NamedTuple):
     pending_tokens: int = 0
     pending_high_risk: int = 0
 
-
-@dataclass(slots=True)
-class Usage:
-    """The running counters of one agent. Windows only move forward, so a clock that jumps back gives nothing away."""
-
-    hour: int = 0
-    day: int = 0
-    requests_hour: int = 0
-    requests_day: int = 0
-    tool_calls_hour: int = 0
-    cost_day: int = 0
-    tokens_day: int = 0
-    high_risk_day: int = 0
-    pending_cost: int = 0
-    pending_tokens: int = 0
-    pending_high_risk: int = 0
-    # What requests in flight may still use; never on disk, so a crash frees it.
-    held_cost: int = 0
-    held_tokens: int = 0
-    held_requests: int = 0
-    held_tool_calls: int = 0
-    held_high_risk: int = 0
-    _checked_for: Limits | None = None
-    _checks: "tuple[tuple[int, _Check], ...]" = ()
-
-    def roll(self, now: float) -> None:
-        """Open a new hour or day where one has begun. What is held or pending moves along."""
+    def at(self, now: float) -> "Spent":
+        """The counters in the hour and day of `now`: fresh where a new one has begun. What is pending moves along."""
         hour, day = int(now // HOUR), int(now // DAY)
+        if hour <= self.hour and day <= self.day:
+            return self
+        spent = self
         if hour > self.hour:
-            self.hour, self.requests_hour, self.tool_calls_hour = hour, 0, 0
+            spent = spent._replace(hour=hour, requests_hour=0, tool_calls_hour=0)
         if day > self.day:
-            self.day, self.requests_day, self.cost_day, self.tokens_day, self.high_risk_day = day, 0, 0, 0, 0
+            spent = spent._replace(day=day, requests_day=0, cost_day=0, tokens_day=0, high_risk_day=0)
+        return spent
 
-    def refuses(self, charge: Charge, limits: Limits) -> Exceeded | None:
-        """The first limit this charge would pass."""
-        if limits is not self._checked_for:
-            self._checked_for, self._checks = limits, active_checks(limits)
-        for limit, row in self._checks:
-            more, current = row.asked(charge), row.used(self)
-            if more and current + more > limit:
-                reset_at = (self.hour + 1) * HOUR if row.hourly else (self.day + 1) * DAY
-                return Exceeded(row.code, row.message, limit, current, reset_at)
-        return None
-
-    def hold(self, charge: Charge, sign: int = 1) -> None:
-        """Set a charge aside; with -1, give it back."""
-        self.held_cost += sign * charge.cost
-        self.held_tokens += sign * charge.tokens
-        self.held_requests += sign * charge.requests
-        self.held_tool_calls += sign * charge.tool_calls
-        self.held_high_risk += sign * charge.high_risk_calls
-
-    def take_held(self, other: "Usage") -> None:
-        """Carry over what is in flight when the rest is read again from disk."""
-        self.held_cost, self.held_tokens, self.held_requests = other.held_cost, other.held_tokens, other.held_requests
-        self.held_tool_calls, self.held_high_risk = other.held_tool_calls, other.held_high_risk
-
-    def charge(self, charge: Charge, decision: Decision, limits: Limits) -> None:
-        """Count what was decided. A request counts whatever the answer; the rest only when it may be used."""
-        self.requests_hour = _up_to(limits.requests_per_hour, self.requests_hour, charge.requests)
-        self.requests_day = _up_to(limits.requests_per_day, self.requests_day, charge.requests)
-        self.tool_calls_hour = _up_to(limits.tool_calls_per_hour, self.tool_calls_hour, charge.tool_calls)
-        if decision.permits:
-            self.cost_day += charge.cost
-            self.tokens_day += charge.tokens
-            self.high_risk_day += charge.high_risk_calls
-        elif decision is Decision.PENDING:
-            self.pending_cost += charge.cost
-            self.pending_tokens += charge.tokens
-            self.pending_high_risk += charge.high_risk_calls
-
-    def restore(self, spent: Spent) -> None:
-        """Count as it stood at `spent`; what is held stays."""
-        for name, value in zip(Spent._fields, spent, strict=True):
-            setattr(self, name, value)
-
-    def spent(self) -> Spent:
-        """The counters as they stand."""
+    def plus(self, charge: Charge, decision: Decision, limits: Limits) -> "Spent":
+        """The counters after a decision. A request counts whatever the answer; the rest only when it may be used."""
+        cost, tokens, requests, calls, high_risk = charge
+        used = decision.permits
+        pending = decision is _PENDING
         return Spent(
             self.hour,
             self.day,
-            self.requests_hour,
-            self.requests_day,
-            self.tool_calls_hour,
-            self.cost_day,
-            self.tokens_day,
-            self.high_risk_day,
-            self.pending_cost,
-            self.pending_tokens,
-            self.pending_high_risk,
+            _up_to(limits.requests_per_hour, self.requests_hour, requests),
+            _up_to(limits.requests_per_day, self.requests_day, requests),
+            _up_to(limits.tool_calls_per_hour, self.tool_calls_hour, calls),
+            self.cost_day + cost if used else self.cost_day,
+            self.tokens_day + tokens if used else self.tokens_day,
+            self.high_risk_day + high_risk if used else self.high_risk_day,
+            self.pending_cost + cost if pending else self.pending_cost,
+            self.pending_tokens + tokens if pending else self.pending_tokens,
+            self.pending_high_risk + high_risk if pending else self.pending_high_risk,
         )
+
+
+NOTHING_SPENT = Spent()
+_PENDING = Decision.PENDING
 
 
 def _up_to(limit: int | None, current: int, more: int) -> int:
@@ -155,10 +108,33 @@ def _up_to(limit: int | None, current: int, more: int) -> int:
     return wanted if limit is None or wanted <= limit else max(current, limit)
 
 
+@dataclass(slots=True)
+class Usage:
+    """What an agent has spent, and what its requests in flight may still spend."""
+
+    spent: Spent = NOTHING_SPENT
+    held: Charge = NOTHING
+    """Never on disk, so a crash frees it."""
+    _checked_for: Limits | None = None
+    _checks: "tuple[tuple[int, _Check], ...]" = ()
+
+    def refuses(self, charge: Charge, limits: Limits) -> Exceeded | None:
+        """The first limit this charge would pass."""
+        if limits is not self._checked_for:
+            self._checked_for, self._checks = limits, active_checks(limits)
+        spent, held = self.spent, self.held
+        for limit, row in self._checks:
+            more = row.asked(charge)
+            if more and row.used(spent, held) + more > limit:
+                reset_at = (spent.hour + 1) * HOUR if row.hourly else (spent.day + 1) * DAY
+                return Exceeded(row.code, row.message, limit, row.used(spent, held), reset_at)
+        return None
+
+
 class _Check(NamedTuple):
     limit: Callable[[Limits], int | None]
     asked: Callable[[Charge], int]
-    used: Callable[[Usage], int]
+    used: Callable[[Spent, Charge], int]
     code: ErrorCode
     message: str
     hourly: bool = False
@@ -168,14 +144,14 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("daily_cost"),
         attrgetter("cost"),
-        lambda usage: usage.cost_day + usage.pending_cost + usage.held_cost,
+        lambda spent, held: spent.cost_day + spent.pending_cost + held.cost,
         ErrorCode.COST_EXCEEDED,
         "daily cost limit exceeded",
     ),
     _Check(
         attrgetter("requests_per_hour"),
         attrgetter("requests"),
-        lambda usage: usage.requests_hour + usage.held_requests,
+        lambda spent, held: spent.requests_hour + held.requests,
         ErrorCode.RATE_EXCEEDED,
         "hourly request limit exceeded",
         hourly=True,
@@ -183,14 +159,14 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("requests_per_day"),
         attrgetter("requests"),
-        lambda usage: usage.requests_day + usage.held_requests,
+        lambda spent, held: spent.requests_day + held.requests,
         ErrorCode.RATE_EXCEEDED,
         "daily request limit exceeded",
     ),
     _Check(
         attrgetter("tool_calls_per_hour"),
         attrgetter("tool_calls"),
-        lambda usage: usage.tool_calls_hour + usage.held_tool_calls,
+        lambda spent, held: spent.tool_calls_hour + held.tool_calls,
         ErrorCode.RATE_EXCEEDED,
         "hourly tool call limit exceeded",
         hourly=True,
@@ -198,14 +174,14 @@ BUDGET_CHECKS = (
     _Check(
         attrgetter("high_risk_calls_per_day"),
         attrgetter("high_risk_calls"),
-        lambda usage: usage.high_risk_day + usage.pending_high_risk + usage.held_high_risk,
+        lambda spent, held: spent.high_risk_day + spent.pending_high_risk + held.high_risk_calls,
         ErrorCode.RATE_EXCEEDED,
         "daily limit of high-risk calls exceeded",
     ),
     _Check(
         attrgetter("tokens_per_day"),
         attrgetter("tokens"),
-        lambda usage: usage.tokens_day + usage.pending_tokens + usage.held_tokens,
+        lambda spent, held: spent.tokens_day + spent.pending_tokens + held.tokens,
         ErrorCode.TOKENS_EXCEEDED,
         "daily token limit exceeded",
     ),

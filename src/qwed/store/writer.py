@@ -16,6 +16,8 @@ from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
 
 BATCH = 512
+LARGEST_BATCH = 64 << 20
+"""Characters: a batch is one JSON text for SQLite, which takes no more than a thousand million of them."""
 _UNREAD = 100_000
 """How much memory keeps in the order it came before it is put into tables nobody has asked for."""
 
@@ -41,6 +43,11 @@ class Write(msgspec.Struct, gc=False):
     conversation: Row | None = None
     usage: Row | None = None
     tally: tuple[str, int, str, int] | None = None
+
+    @property
+    def size(self) -> int:
+        """Roughly how many characters it brings."""
+        return 0 if self.activity is None else len(self.activity[-1]) + len(self.activity[-2])
 
 
 def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
@@ -153,7 +160,8 @@ class GroupWriter:
                 return
 
     def _gather(self, batch: list[Write]) -> bool:
-        while len(batch) < BATCH:
+        size = batch[0].size
+        while len(batch) < BATCH and size < LARGEST_BATCH:
             try:
                 write = self._queue.get_nowait()
             except Empty:
@@ -161,6 +169,7 @@ class GroupWriter:
             if write is None:
                 return True
             batch.append(write)
+            size += write.size
         return False
 
     def _commit(self, batch: list[Write]) -> None:
@@ -209,23 +218,28 @@ class InlineWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._waiting: list[Write] = []
+        self._size = 0
         self.written = 0
 
     def submit(self, write: Write) -> Ticket[Any]:
         """Take one write; it is readable from now on, which is all that memory can promise."""
         self._waiting.append(write)
+        self._size += write.size
         write.ticket.complete(write.result)
         write.ticket.done = True
-        if len(self._waiting) >= _UNREAD:
+        if len(self._waiting) >= _UNREAD or self._size >= LARGEST_BATCH:
             self.flush()
         return write.ticket
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits; StoreError if that cannot be done, and then it goes on waiting."""
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            write_batch(self._connection, waiting)
-            self.written += len(waiting)
+            try:
+                write_batch(self._connection, self._waiting)
+            except FAILURES as error:
+                raise StoreError(f"could not write: {error}") from error
+            self.written += len(self._waiting)
+            self._waiting, self._size = [], 0
 
     def drain(self) -> list[Write]:
         """Take everything that waits."""

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from qwed.store import live
 from qwed.store.conversation import MAX_REPEATS
 from qwed.store.protocol import ActivityQuery, Approval, KeyClaim, Memory, Reservation, StoreError, Tally
-from qwed.store.usage import Charge, Exceeded
+from qwed.store.usage import NOTHING, Charge, Exceeded
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR
 from tests.support.clock import HandClock
@@ -565,14 +565,14 @@ class Calls(RuleBasedStateMachine):
     @invariant()
     def what_is_held_is_what_the_reservations_hold(self) -> None:
         usage = self.shop.store._live.usage(self.agent.agent_id)
-        assert usage.held_cost == sum(one.held.cost for one in self.held)
-        assert usage.held_requests == sum(one.held.requests for one in self.held)
+        assert usage.held.cost == sum(one.held.cost for one in self.held)
+        assert usage.held.requests == sum(one.held.requests for one in self.held)
 
     def teardown(self) -> None:
         for one in self.held:
             self.shop.store.release(one)
         usage = self.shop.store._live.usage(self.agent.agent_id)
-        assert (usage.held_cost, usage.held_requests) == (0, 0)
+        assert usage.held == NOTHING
         assert self.shop.store._live._reservations == {}
         self.shop.store.close()
 

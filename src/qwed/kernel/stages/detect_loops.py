@@ -10,6 +10,6 @@ def detect_loops(case: Case, _services: Services) -> Case | Answer:
     """The case, or the refusal of a loop."""
     if case.reservation is None:
         raise RuntimeError("no step is reserved")
-    conversation = case.reservation.conversation
-    code = conversation.refuses_loop(case.step)
-    return case if code is None else refuse_loop(code, conversation)
+    past = case.reservation.conversation.past
+    code = past.refuses_loop(case.step)
+    return case if code is None else refuse_loop(code, past)

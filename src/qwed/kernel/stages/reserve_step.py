@@ -3,7 +3,7 @@
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.store.conversation import Conversation
+from qwed.store.conversation import Past
 from qwed.words import ErrorCode
 
 
@@ -33,7 +33,7 @@ def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
     )
 
 
-def refuse_loop(code: ErrorCode, conversation: Conversation) -> Answer:
+def refuse_loop(code: ErrorCode, past: Past) -> Answer:
     """LOOP-003 and LOOP-004, with what would pass."""
     if code is ErrorCode.REPETITION:
         return denied(
@@ -41,7 +41,7 @@ def refuse_loop(code: ErrorCode, conversation: Conversation) -> Answer:
             "repetitive action loop detected (max 2 consecutive identical actions)",
             check="no_repetition",
             suggestion="send a different action at the same step_number",
-            details={"repeats": conversation.repeats},
+            details={"repeats": past.repeats},
         )
     return denied(
         code,

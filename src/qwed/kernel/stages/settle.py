@@ -56,7 +56,7 @@ async def settle(case: Case, refusal: Answer | None, services: Services) -> Answ
 def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
     """Another request committed first, or ours outlived its lease."""
     if code in (ErrorCode.REPETITION, ErrorCode.NO_PROGRESS) and case.reservation is not None:
-        return refuse_loop(code, case.reservation.conversation)
+        return refuse_loop(code, case.reservation.conversation.past)
     if code is ErrorCode.LEASE_EXPIRED:
         return denied(code, check="step_still_held", suggestion="send the step again")
     return refuse_step(case, code, services.settings.max_steps)
