@@ -26,11 +26,14 @@ def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
 
 
 def require_agent(call: Call) -> Agent | Problem:
-    """The agent in the path, for its own token or a key of its organisation."""
+    """The agent in the path, for its own token or a key of its organisation; where both are shown, both must hold."""
     agent = call.services.store.find_agent(call.path["agent_id"])
-    if call.api_key is None and call.agent_token is not None:
+    if call.agent_token is not None:
         proven = matches(call.agent_token, None if agent is None else agent.token_digest)
-        return agent if agent is not None and proven else problem(ErrorCode.INVALID_AGENT_TOKEN)
+        if agent is None or not proven:
+            return problem(ErrorCode.INVALID_AGENT_TOKEN)
+        if call.api_key is None:
+            return agent
     key = require_key(call)
     if isinstance(key, Problem):
         return key

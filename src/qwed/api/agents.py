@@ -1,6 +1,7 @@
 """Agents: register, look, verify, look back."""
 
 import asyncio
+import re
 from typing import Any
 
 from qwed.api.access import require_agent, require_key
@@ -19,6 +20,7 @@ VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "opti
 TOOL_FIELDS = frozenset({"agent_id", "agent_token", "tool_call", "parameters", "justification", "context", "options"})
 TOOL_CALL_FIELDS = frozenset({"tool_name", "parameters"})
 _MOST_AGENTS = 1000
+_LIMIT = re.compile(r"[0-9]{1,6}")
 
 
 async def register_agent(call: Call) -> Response:
@@ -38,7 +40,7 @@ async def list_agents(call: Call) -> Response:
     if isinstance(key, Problem):
         return refused(key)
     limit = call.query.get("limit", "100")
-    if not limit.isascii() or not limit.isdigit() or not 1 <= int(limit[:9]) <= _MOST_AGENTS:
+    if not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= _MOST_AGENTS:
         return refused(problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {_MOST_AGENTS}"))
     cursor = call.query.get("cursor", "")
     found = await asyncio.to_thread(call.services.store.list_agents, key.organisation_id, int(limit) + 1, cursor)

@@ -1,6 +1,8 @@
 """One call over HTTP: its body read within limits, its answer sent. The same for every route."""
 
+import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,6 +24,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
+_BODY_SECONDS = 30.0
 
 
 class Response(NamedTuple):
@@ -30,6 +33,15 @@ class Response(NamedTuple):
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = (_JSON,)
+
+
+_ONCE = frozenset({b"x-api-key", b"authorization", b"idempotency-key"})
+
+
+def _refuse_repeated(headers: list[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _value in headers if name in _ONCE]
+    if len(names) != len(set(names)):
+        raise _malformed("a credential or key stands in more than one header: send it once")
 
 
 class Refused(Exception):
@@ -50,6 +62,8 @@ class Call:
         self.path: Mapping[str, str] = scope.get("path_params", {})
         self.body = body
         self._headers = dict(scope["headers"])
+        if len(self._headers) != len(scope["headers"]):
+            _refuse_repeated(scope["headers"])
 
     def header(self, name: bytes) -> str | None:
         """One header by its lower-case name; the last one wins, as no header of ours may repeat."""
@@ -151,7 +165,11 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         if len(body) > most:
             raise _too_large(most)
         return body
-    return await _read_rest(message.get("body", b""), receive, most)
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await _read_rest(message.get("body", b""), receive, most)
+    except TimeoutError:
+        raise _malformed("the body did not arrive in time") from None
 
 
 async def _read_rest(first: bytes, receive: Receive, most: int) -> bytes:
@@ -192,8 +210,7 @@ def parse_json(body: bytes) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _value in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _value in pairs).most_common(1)[0][0]
         raise _malformed(f"the key {quoted(twice)} stands twice in one object")
     return members
 

@@ -1,16 +1,18 @@
 """Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.services import Services
 from qwed.kernel.views import ActivityView, SummaryView, View, activity_view, summary_view
 from qwed.store.agent import Agent
-from qwed.store.protocol import ActivityQuery
+from qwed.store.protocol import ActivityQuery, Entry
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import rfc3339
 
 MOST = 1000
+LARGEST_PAGE = 4 << 20
 
 
 class Period(View, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
@@ -47,8 +49,8 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
         return query
     # One more than asked tells whether there is a next page without counting.
     entries = services.store.activities(query._replace(limit=query.limit + 1))
-    page = entries[: query.limit]
-    more = len(entries) > query.limit
+    page = _within_size(entries[: query.limit])
+    more = len(entries) > len(page)
     return ActivityPage(
         agent_id=agent.agent_id,
         period=Period(since=_shown(query.since), until=_shown(query.until)),
@@ -56,6 +58,18 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
         activities=[activity_view(entry) for entry in page],
         next_cursor=str(page[-1].sequence) if more else None,
     )
+
+
+def _within_size(entries: Sequence[Entry]) -> list[Entry]:
+    """As many as fit into one answer, one at least; the cursor leads to the rest."""
+    page: list[Entry] = []
+    size = 0
+    for entry in entries:
+        size += len(entry.payload)
+        if page and size > LARGEST_PAGE:
+            break
+        page.append(entry)
+    return page
 
 
 def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
@@ -69,7 +83,8 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
     try:
         since, until = _moment(asked.since), _moment(asked.until)
-    except ValueError:
+        _shown(since), _shown(until)
+    except (ValueError, OverflowError, OSError):
         return problem(ErrorCode.BAD_OPTION, "`from` and `to` must be RFC 3339 times or dates such as 2025-12-01")
     return ActivityQuery(agent.agent_id, limit, before or None, asked.decision, since, until)
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from qwed.guards.secrets import mask
+from qwed.kernel.masking import masked
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
 
 
@@ -100,8 +102,8 @@ def problem(
     """The error of an answer; what is not given is read off the code's row."""
     return Problem(
         code=code.code,
-        message=message or code.meaning,
-        details=details or {},
+        message=mask(message) if message else code.meaning,
+        details=masked(details) if details else {},
         final=code.final if final is None else final,
         check=check or code.check,
         suggestion=suggestion,

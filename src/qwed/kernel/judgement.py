@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.guards.secrets import mask
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
 from qwed.kernel.content import read_content
+from qwed.kernel.masking import masked
 from qwed.kernel.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
@@ -62,9 +64,11 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     policies = case.policies if called else _refused_policies(case, error)
     content = read_content(case.action) if case.verdict is None else case.content
     secret = bool(content.secrets)
+    if secret and verification is not None:
+        verification = _without_secrets(verification)
     payload = Payload(
         action=shown_action(case.action, secret=secret),
-        corrected=case.corrected,
+        corrected=masked(case.corrected) if secret else case.corrected,
         error=error,
         verification=verification,
     )
@@ -91,6 +95,11 @@ def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, .
     if case.action.type != TOOL_CALL or error is None or error.code != ErrorCode.TOOL_NOT_ALLOWED.code:
         return None
     return (PolicyCheck("rate_limit", True), PolicyCheck("tool_allowed", False))
+
+
+def _without_secrets(found: Verification) -> Verification:
+    effects = tuple({name: mask(text) for name, text in effect.items()} for effect in found.effects)
+    return msgspec.structs.replace(found, message=mask(found.message), effects=effects)
 
 
 def _policy_hash(case: Case) -> str:

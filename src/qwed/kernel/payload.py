@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, Verification
-from qwed.kernel.content import masked
+from qwed.kernel.masking import masked
 from qwed.kernel.request import Action
 
 
@@ -32,3 +33,8 @@ def encoded(payload: Payload) -> str:
 def shown_action(action: Action, *, secret: bool) -> Any:
     """The action as it is kept. What is kept of a secret is that there was one."""
     return masked(msgspec.json.decode(action.canonical)) if secret else msgspec.Raw(action.canonical)
+
+
+def shown_text(text: str | None) -> str | None:
+    """What was said about a request, as it is kept."""
+    return None if text is None else mask(text)

@@ -116,7 +116,7 @@ def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
 
 
 def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | Answer:
-    members = {"type": kind}
+    members: dict[str, Any] = {"type": kind}
     for name in ("query", "code", "target", "parameters", "tool"):
         value = raw.get(name)
         if value is not None:
@@ -126,7 +126,10 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | A
     except NotCanonical as error:
         return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
     action_hash = hashlib.sha256(text).hexdigest()
-    return Action(**members, cost=cost, canonical=text, hash=action_hash)  # type: ignore[arg-type]  # checked above
+    if "parameters" in members:
+        # Our own copy: what the caller does to theirs afterwards must not change what was read.
+        members["parameters"] = msgspec.json.decode(text)["parameters"]
+    return Action(**members, cost=cost, canonical=text, hash=action_hash)
 
 
 def _read_cost(raw: Any) -> Cost | Answer:

@@ -114,8 +114,12 @@ _EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
     _E.DELETE: frozenset(["delete", "drop", "remove", "destroy", "purge", "truncate", "wipe", "erase"]),
     _E.SPEND: frozenset(["money", "payment", "pay", "payout", "refund", "purchase", "wire"]),
     _E.ADMIN: frozenset(["shutdown", "revoke", "grant", "sudo"]),
+    _E.COMMUNICATE: frozenset(
+        {"send", "email", "mail", "sms", "notify", "post", "publish", "tweet", "share", "upload", "export", "forward"}
+    ),
     _E.EXECUTE: frozenset(["exec", "execute", "eval", "shell", "spawn"]),
 }
+_DESTROYING = ("delete", "destroy", "truncate", "purge", "wipe", "erase")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
@@ -138,6 +142,8 @@ def words_of(name: str) -> list[str]:
 def effect_in_name(name: str) -> EffectKind | None:
     """What a custom tool says it does, where its name says so."""
     words = words_of(name)
+    if name.lower().startswith(_DESTROYING):
+        return EffectKind.DELETE
     for effect, telling in _EFFECT_WORDS.items():
         if telling.intersection(words):
             return effect

@@ -1,16 +1,20 @@
 """AGENT-004 and ACTION-001, rulings 4.4 and 4.5: is this tool, type or engine the agent's to use?"""
 
+import re
+
 from qwed.guards.tool_approval import ToolApprovalSystem, folded
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
+from qwed.kernel.stray import refuse_stray
 from qwed.kernel.tools import (
     ACTION_TYPES,
     PATH,
     SHELL,
     TOOL,
     TOOL_CALL,
+    TOOLS,
     Subject,
     Tool,
     custom_tool,
@@ -20,6 +24,8 @@ from qwed.kernel.tools import (
 )
 from qwed.words import ErrorCode
 
+_LONGEST_NAME = 128
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9_]")
 NO_ENGINE = frozenset({TOOL, PATH, SHELL})
 
 
@@ -29,7 +35,7 @@ def check_permissions(case: Case, services: Services) -> Case | Answer:
     if action.type != TOOL_CALL and action.type not in ACTION_TYPES:
         return _unknown_type(action.type)
     name = action.type if action.type != TOOL_CALL else action.tool
-    if not name:
+    if not name or len(name) > _LONGEST_NAME:
         return denied(ErrorCode.MISSING_FIELD, "`action.tool` must name the tool that is called")
     refusal = _refuse_blocked(case, name, action.type)
     if refusal is not None:
@@ -38,7 +44,9 @@ def check_permissions(case: Case, services: Services) -> Case | Answer:
     if isinstance(row, Answer):
         return row
     subject = subject_of(name, row, action)
-    refusal = _refuse_engine(case, subject, services) or _refuse_two_readings(case, subject)
+    refusal = (
+        _refuse_engine(case, subject, services) or _refuse_two_readings(case, subject) or refuse_stray(action, subject)
+    )
     return refusal or replace(case, subject=subject)
 
 
@@ -78,6 +86,8 @@ def _refuse_blocked(case: Case, *names: str) -> Answer | None:
 
 def _row_of(case: Case, name: str, services: Services) -> Tool | Answer:
     row = services.tool(case.agent.organisation_id, name)
+    if row is None and _NOT_IN_A_NAME.sub("", folded(name)) in TOOLS:
+        return _unknown_tool(case, name)  # ruling 4.4: a spelling of another tool is no tool of its own
     allowed = case.agent.allowed_tools
     if allowed is None:
         return row if row is not None else _unknown_tool(case, name)

@@ -8,8 +8,9 @@ from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Poli
 from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.content import NOTHING_SAID, read_content
+from qwed.kernel.content import read_content
 from qwed.kernel.judges import JUDGES, refuse_secrets
+from qwed.kernel.reach import held_to_reach
 from qwed.kernel.request import Action, read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import repaired, text_of
@@ -21,8 +22,7 @@ _GOOD = frozenset({Status.VERIFIED, Status.SIMPLIFIED})
 
 def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any, None, Case | Answer]:
     """The case with its verdict; a coroutine where an engine worker has to be waited for."""
-    content = read_content(case.action) if case.subject.is_tool else NOTHING_SAID
-    case = replace(case, content=content)
+    case = replace(case, content=read_content(case.action))
     judge = JUDGES.get(case.subject.judge)
     if judge is None:
         return _ask_engine(case, services)
@@ -30,7 +30,8 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 
 
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
-    if case.content.secrets:
+    verdict = held_to_reach(case, verdict)
+    if case.content.secrets and case.subject.is_tool:
         verdict = refuse_secrets(verdict, case.content)
     return replace(case, verdict=verdict)
 

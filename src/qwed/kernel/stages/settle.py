@@ -9,7 +9,7 @@ from qwed.kernel.answer import Answer, Problem, Remaining, denied, problem
 from qwed.kernel.case import Case
 from qwed.kernel.content import read_content
 from qwed.kernel.judgement import Judgement
-from qwed.kernel.payload import Payload, encoded, shown_action
+from qwed.kernel.payload import Payload, encoded, shown_action, shown_text
 from qwed.kernel.services import Services
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
 from qwed.ledger import leaf
@@ -152,7 +152,8 @@ def _payload_of(case: Case, outcome: Outcome) -> str:
     if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
         return judged.kept
     about = judged.payload if judged is not None else _unjudged(case, outcome)
-    return encoded(_replace(about, error=outcome.error, user_intent=intent, justification=case.justification))
+    said = {"user_intent": shown_text(intent), "justification": shown_text(case.justification)}
+    return encoded(_replace(about, error=outcome.error, **said))
 
 
 def _as_judged(judged: Judgement, outcome: Outcome) -> bool:

@@ -1,0 +1,63 @@
+"""Texts that no judge reads. Who executes an action may read them all, so what is not judged must not be there."""
+
+import re
+
+from qwed.guards.text import strings_in
+from qwed.kernel.answer import Answer, denied
+from qwed.kernel.request import Action
+from qwed.kernel.tools import PATH, SHELL, TOOL, TOOL_CALL, Subject
+from qwed.words import ErrorCode
+
+_FIELDS = {
+    "sql": ("query", "target"),
+    "code": ("code", "query", "target"),
+    PATH: ("target", "query"),
+    TOOL: ("target", "query"),
+    SHELL: ("query",),
+}
+"""The fields each judge has a use for; the other engines have one for the query and what it is about."""
+
+_BY_NAME = frozenset({"query", "sql", "statement", "sql_query", "schema_ddl", "dialect", "allowed_tables"})
+"""Parameters the sql engine itself reads."""
+
+_BEFORE = r"(?:[\s;(]|/\*.*?\*/|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$))*"
+_THING = r"(?:table|database|schema|view|index|user|role|column|function|procedure|trigger|sequence)"
+_STATEMENT = re.compile(
+    rf"{_BEFORE}(?:drop\s+{_THING}|delete\s+from|truncate\s+\S|insert\s+into|update\s+\S+\s+set|alter\s+{_THING}"
+    rf"|create\s+(?:or\s+replace\s+)?(?:temp\w*\s+)?{_THING}|grant\s+\S+|revoke\s+\S+|merge\s+into|replace\s+into"
+    r"|select\s+\S.*\bfrom\b|select\s+\w+\s*\(|with\s+\w+\s+as\s*\(|exec(?:ute)?\s+\w+|call\s+\w+\s*\()",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_statement(text: str) -> bool:
+    """Whether a database would take this text for a statement."""
+    return _STATEMENT.match(text[:4096]) is not None
+
+
+def has_statement(action: Action) -> bool:
+    """Whether the action carries a statement outside the parameters the sql engine reads."""
+    texts = [(path, text) for path, text in strings_in(action.parameters) if path not in _BY_NAME]
+    return any(is_statement(text) for _path, text in [*texts, ("", action.target or "")])
+
+
+def refuse_stray(action: Action, subject: Subject) -> Answer | None:
+    """The refusal of an action that says more than is judged."""
+    if action.tool is not None and action.type != TOOL_CALL:
+        return _refused("`tool` goes with type `tool_call` alone")
+    used = _FIELDS.get(subject.judge, ("query", "target"))
+    for field in ("query", "code", "target"):
+        if getattr(action, field) and field not in used:
+            return _refused(f"`{field}` has no meaning for `{subject.name}`: leave it out")
+    strings = strings_in(action.parameters)
+    if not strings.complete:
+        return _refused("the parameters hold more than is read: send fewer of them", "parameters_readable")
+    if subject.judge == SHELL and any(text != path.rpartition(".")[2] for path, text in strings):
+        return _refused("give the whole command in `query`, and no text beside it")
+    if subject.judge == "sql" and has_statement(action):
+        return _refused("give the one statement in `query`, and none beside it")
+    return None
+
+
+def _refused(message: str, check: str = "one_reading") -> Answer:
+    return denied(ErrorCode.VERIFICATION_FAILED, message, check=check)
