@@ -63,7 +63,7 @@ FIELDS: list[tuple[Json, Json]] = [
     (SUM, {"type": "verify_math", "query": "2+2"}),
     (SUM, {"type": "calculate", "query": "2 +2"}),
     ({**SUM, "target": "a"}, {**SUM, "target": "b"}),
-    ({**SUM, "code": "a"}, {**SUM, "code": "b"}),
+    ({"type": "execute_code", "code": "a = 1"}, {"type": "execute_code", "code": "a = 2"}),
     ({**SUM, "parameters": {"n": 1}}, {**SUM, "parameters": {"n": 2}}),
     ({**SUM, "parameters": {"n": 1}}, {**SUM, "parameters": {"n": "1"}}),
     ({**SUM, "parameters": {"n": [1, 2]}}, {**SUM, "parameters": {"n": [2, 1]}}),

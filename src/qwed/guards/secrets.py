@@ -8,7 +8,9 @@ from typing import NamedTuple
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
 
 MAX_CANDIDATES = 2_000
-"""Possible assignments weighed in one text; past it the rest is reported as unscanned."""
+"""Possible assignments, or passwords in addresses, weighed in one text; past it the rest is reported as unscanned."""
+MAX_NESTING = 8
+"""How often one character is weighed on average: a value may hold a name, whose value holds a name, and so on."""
 
 
 class _Shape(NamedTuple):
@@ -81,9 +83,11 @@ _TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _PLACEHOLDER = re.compile(
     r"(?i)<.*>?|\$\{.*|\$\(.*|(?-i:\$[A-Z_][A-Z0-9_]*)|\{.*\}|%\(?\w*\)?[sd%]?|:[a-z_]\w*|\?+|(.)\1*|[x*.#_-]+"
-    r"|\[(?:secret|redacted|masked|hidden).*|(?:your|insert|replace|enter)[_ -].*|.*(?:placeholder|redacted|your[_-]).*"
+    r"|\[(?:secret|redacted|masked|hidden).*|(?:your|insert|replace|enter)[_ -].*"
     r"|(?:os\.environ|process\.env|env\.|getenv|vault:|secretref:|ref\+).*"
 )
+_PLACEHOLDER_PARTS = ("placeholder", "redacted", "your_", "your-")
+_MAX_PLACEHOLDER_WORD = 64
 _PLACEHOLDER_TEXT = """
 changeme changeit password passwd passphrase pwd secret apikey token example examplepassword examplekey dummy
 none null nil true false undefined hidden masked string text test testing todo required optional default empty
@@ -154,7 +158,10 @@ def _after_end_line(text: str, tail: int) -> int:
 def _userinfo(text: str) -> Iterator[Finding]:
     if "://" not in text or "@" not in text:
         return
-    for match in _USERINFO.finditer(text):
+    for count, match in enumerate(_USERINFO.finditer(text)):
+        if count == MAX_CANDIDATES:
+            yield Finding(UNSCANNED, match.start(), len(text))
+            return
         if not _is_placeholder(match[1]):
             yield Finding("connection_string", *match.span(1))
 
@@ -174,10 +181,12 @@ def _named_values(text: str) -> Iterator[Finding]:
 
 def _assignments(text: str, lowered: str) -> Iterator[Finding]:
     at = 0
+    left = min(MAX_NESTING * len(text), MAX_SCANNED)
     for _ in range(MAX_CANDIDATES):
-        match = _ASSIGNMENT.search(lowered, at)
+        match = _ASSIGNMENT.search(lowered, at) if left > 0 else None
         if match is None:
-            return
+            break
+        left -= match.end() - match.start()
         group = next(name for name in _VALUES if match[name] is not None)
         start, end = match.span(group)
         secret = _is_secret(match, group, text[start:end])

@@ -51,8 +51,10 @@ def _files(case: Case, verdict: Verdict) -> Iterable[str]:
         yield case.action.target
     for path, text in strings_in(case.action.parameters):
         named = name_at(path).lower() in _FILE_NAMES and text != name_at(path)
-        if (named or _PATH_LIKE.search(text)) and not _ADDRESS_LIKE.search(text.removeprefix("file:")):
-            yield text.removeprefix("file://")
+        if text.lower().startswith("file:"):
+            yield "/" + text[5:].lstrip("/")
+        elif (named or _PATH_LIKE.search(text)) and not _ADDRESS_LIKE.search(text):
+            yield text
 
 
 def _addresses(case: Case, verdict: Verdict) -> Iterable[str]:
