@@ -192,7 +192,8 @@ class Manager:
     def _dispatch(self) -> None:
         while True:
             idle = [worker for worker in self._workers if worker.idle]
-            job = self._queues.take(len(idle))
+            served = {each.job.who for each in self._workers if each.job is not None and each.job.for_agent}
+            job = self._queues.take(len(idle), served)
             if job is None:
                 return
             try:

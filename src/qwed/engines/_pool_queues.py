@@ -5,6 +5,7 @@ import math
 import socket
 import threading
 from collections import deque
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,17 +25,20 @@ class Job:
     engine: str
     deadline: float
     for_agent: bool
+    who: str = ""
+    """Whose it is, on the agent path."""
     frame: bytes = b""
     ticket: Ticket[Verdict] = field(default_factory=Ticket)
 
 
 class Queues:
-    """Two queues in order of arrival: the agent path is served first, the rest never takes the last worker."""
+    """The agent path, where each `who` has its turn, is served first; the rest never takes the last worker."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._agent: deque[Job] = deque()
+        self._agent: dict[str, deque[Job]] = {}
+        """By `who`, the next one to be served first; nobody without a job."""
         self._other: deque[Job] = deque()
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self.taking = False
@@ -60,11 +64,18 @@ class Queues:
         with self._lock:
             if not self.taking:
                 raise PoolFull("the engine pool is not running")
-            queue = self._agent if job.for_agent else self._other
-            if len(queue) >= self._limit:
+            if self._is_full(job):
                 raise PoolFull("every engine worker is busy, try again later")
+            queue = self._agent.setdefault(job.who, deque()) if job.for_agent else self._other
             queue.append(job)
             self._ring()
+
+    def _is_full(self, job: Job) -> bool:
+        if not job.for_agent:
+            return len(self._other) >= self._limit
+        # Nobody fills the queue alone, or the others would have no turn to wait for.
+        mine = len(self._agent.get(job.who, ()))
+        return mine >= max(1, self._limit // 2) or sum(map(len, self._agent.values())) >= self._limit
 
     def shut(self) -> None:
         """Take no more jobs, and tell the thread to end."""
@@ -83,33 +94,54 @@ class Queues:
         with suppress(BlockingIOError):
             self.bell.recv(4096)
 
-    def take(self, idle: int) -> Job | None:
-        """The job to do next with `idle` workers free, if there is one."""
+    def take(self, idle: int, served: Collection[str]) -> Job | None:
+        """The job to do next with `idle` workers free and the others busy for those in `served`, if there is one."""
         with self._lock:
-            if self._agent and idle >= 1:
-                return self._agent.popleft()
+            # Who has a worker leaves the last free one to whoever has none.
+            turn = next((who for who in self._agent if idle >= 2 or (idle == 1 and who not in served)), None)
+            if turn is not None:
+                return self._serve(turn)
             if self._other and idle >= 2:
                 return self._other.popleft()
             return None
 
+    def _serve(self, who: str) -> Job:
+        mine = self._agent.pop(who)
+        job = mine.popleft()
+        if mine:
+            # Put in again, it stands behind everybody else.
+            self._agent[who] = mine
+        return job
+
+    def _waiting(self) -> list[Job]:
+        return [*itertools.chain.from_iterable(self._agent.values()), *self._other]
+
     def late(self, now: float) -> list[Job]:
         """The jobs whose time ran out while they waited, taken out."""
         with self._lock:
-            late = [job for job in (*self._agent, *self._other) if job.deadline <= now]
+            late = [job for job in self._waiting() if job.deadline <= now]
             for job in late:
-                (self._agent if job.for_agent else self._other).remove(job)
+                self._remove(job)
             return late
+
+    def _remove(self, job: Job) -> None:
+        if not job.for_agent:
+            self._other.remove(job)
+            return
+        self._agent[job.who].remove(job)
+        if not self._agent[job.who]:
+            del self._agent[job.who]
 
     def next_deadline(self) -> float:
         """When the first waiting job will be late."""
         with self._lock:
-            return min((job.deadline for job in (*self._agent, *self._other)), default=math.inf)
+            return min((job.deadline for job in self._waiting()), default=math.inf)
 
     def close(self) -> list[Job]:
         """Let go of everything; the jobs that still waited."""
         with self._lock:
             self.taking = False
-            left = [*self._agent, *self._other]
+            left = self._waiting()
             self._agent.clear()
             self._other.clear()
             for end in self._bell or ():

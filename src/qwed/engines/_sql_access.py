@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from qwed.engines._sql_columns import columns_read, derived, is_written, stars
 from qwed.engines._sql_names import Names, normal_name
-from qwed.engines._sql_parse import KNOWN_DIALECTS, dialect_named
+from qwed.engines._sql_parse import DOUBLE_QUOTED, KNOWN_DIALECTS, dialect_named
 from qwed.engines._sql_schema import Schema, schema_from
 from qwed.engines.protocol import EngineRequest
 
@@ -92,6 +92,10 @@ def sensitive_problem(statement: exp.Expr, names: Names, limits: Limits) -> str:
     for table, column in _reads(statement, names, limits):
         if limits.is_sensitive(table, column):
             return f"column `{column}` is sensitive: leave it out"
+    # The agent names the dialect, and the database it asks may be another, where such a text is a column.
+    for text in statement.root().meta.get(DOUBLE_QUOTED, ()):
+        if any(limits.is_sensitive(table, text) for table in ("", *names.names)):
+            return f"column `{text}` is sensitive: put a text in single quotes"
     return ""
 
 

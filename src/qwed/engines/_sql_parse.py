@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
 
-from qwed.engines._sql_tokens import backtracking, without_comments
+from qwed.engines._sql_tokens import backtracking, double_quoted, without_comments
 
 # The parser logs the text it cannot read, and that text may hold secrets.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -17,6 +17,9 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 MAX_CHARACTERS = 100_000
 MAX_NODES = 20_000
 MAX_BACKTRACKING = 12
+
+DOUBLE_QUOTED = "double_quoted"
+"""Where the root of a tree keeps its `double_quoted` texts, which the tree itself does not tell from others."""
 
 KNOWN_DIALECTS = tuple(sorted(each.value for each in Dialects if each.value not in {"", "prql", "dax"}))
 ALIASES = {"": "", "generic": "", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql", "mariadb": "mysql"}
@@ -101,6 +104,8 @@ def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unread
         return Unreadable(problem="there is no statement", tokens=tokens)
     if _larger_than(MAX_NODES, statements):
         return Unreadable(problem="too many terms", tokens=tokens, too_large=True)
+    for statement in statements:
+        statement.meta[DOUBLE_QUOTED] = double_quoted(text, tokens)
     return _unwrapped(Reading(text=text, dialect=dialect, tokens=tokens, statements=statements))
 
 

@@ -28,6 +28,17 @@ def without_comments(text: str, tokens: Sequence[Token]) -> str:
     return "".join(characters)
 
 
+def double_quoted(text: str, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """The folded texts that are strings here and names in most dialects, as sent and as read; aliases are left out."""
+    found: list[str] = []
+    before = None
+    for token in tokens:
+        if token.token_type is TokenType.STRING and text[token.start] == '"' and before is not TokenType.ALIAS:
+            found += (token.text.lower(), text[token.start + 1 : token.end].lower())
+        before = token.token_type
+    return tuple(dict.fromkeys(found))
+
+
 def _comment_spans(gap: str) -> list[tuple[int, int]]:
     """Where the comments of a gap are; none where more than comments stands in it, as in the body of a command."""
     spans = [(offset, len(body) + 4 - 2 * line) for offset, line, body in comments_in(gap)]

@@ -59,15 +59,20 @@ class EnginePool:
         """The process ids of the zygote, first, and of the workers that are up."""
         return self._manager.processes
 
-    def submit(self, engine: str, request: EngineRequest, seconds: float, *, for_agent: bool) -> Ticket[Verdict]:
-        """A ticket for the verdict, which is there within `seconds` whatever happens; PoolFull if no work is taken."""
+    def submit(
+        self, engine: str, request: EngineRequest, seconds: float, *, for_agent: bool, who: str = ""
+    ) -> Ticket[Verdict]:
+        """A ticket for the verdict, which is there within `seconds` whatever happens; PoolFull if no work is taken.
+
+        On the agent path each `who` has its turn, and none that has a worker takes the last free one.
+        """
         if engine not in self._known:
             known = ", ".join(sorted(self._known))
             return done(broken(engine, f"unknown engine `{engine}`, use one of {known}", "unknown"))
         if not seconds > 0:
             return done(undecided(engine, TIMEOUT))
         seconds = min(seconds, LONGEST_SECONDS)
-        job = Job(engine=engine, deadline=time.monotonic() + seconds, for_agent=for_agent)
+        job = Job(engine=engine, deadline=time.monotonic() + seconds, for_agent=for_agent, who=who)
         try:
             job.frame = pack(
                 encode(Ask(number=job.number, engine=engine, seconds=seconds, request=request)), MAX_REQUEST

@@ -27,6 +27,8 @@ class Question(NamedTuple):
     engine: str
     action_hash: str
     request: EngineRequest
+    agent_id: str = ""
+    """Who asks: workers are shared out among agents. No part of what a verdict is remembered by."""
 
 
 class Verdicts:
@@ -62,7 +64,9 @@ class Verdicts:
         if found is not None:
             return found
         self.start()
-        return self._pool.submit(question.engine, question.request, self._seconds, for_agent=True)
+        return self._pool.submit(
+            question.engine, question.request, self._seconds, for_agent=True, who=question.agent_id
+        )
 
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""

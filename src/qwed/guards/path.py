@@ -7,9 +7,11 @@ form counts.
 
 import re
 import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
 MAX_LENGTH = 4_096
@@ -157,18 +159,67 @@ def _judge(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
 def _place(path: str, roots: tuple[str, ...]) -> PathFinding:
     # Nobody says which root a relative path starts from, so it must stay inside whichever it is.
     relative = not path.startswith(("/", "~"))
-    joined = [_normal(f"{root}/{path}") or "" for root in roots] if relative and roots else [path]
+    joined = _joined(path, roots) if relative and roots else [path]
     sensitive = any(map(_is_sensitive, joined))
+    fences = _fences(roots)
     for each in joined:
-        if not any(_contains(root, each) for root in roots):
-            return PathFinding(Place.OUTSIDE, joined[0], sensitive, f"`{each}` is outside the allowed paths")
+        if not _inside(each, fences):
+            reason = f"`{each or path}` is outside the allowed paths"
+            return PathFinding(Place.OUTSIDE, joined[0], sensitive, reason)
     return PathFinding(Place.INSIDE, joined[0], sensitive)
 
 
-def _contains(root: str, path: str) -> bool:
-    if root == ".":
-        return not path.startswith(("/", "~", "../")) and path != ".."
-    return path == root or path.startswith(root if root.endswith("/") else root + "/")
+def _joined(path: str, roots: tuple[str, ...]) -> list[str]:
+    """What a relative path may mean, from the first root first; what must be judged alike stands there once."""
+    below = _CLIMB.sub("", path)
+    climbs = path.count("..", 0, len(path) - len(below))
+    return [_normal(f"{start}/{below}") or "" if start else "" for start in _starts(roots, climbs)]
+
+
+_CLIMB = re.compile(r"\A(?:\.\.(?:/|\Z))+")
+
+
+@lru_cache(maxsize=1024)
+def _starts(roots: tuple[str, ...], climbs: int) -> tuple[str, ...]:
+    """The directories so many levels above the roots, from which a path is to be judged."""
+    starts = tuple(dict.fromkeys(_normal(root + "/.." * climbs) or "" for root in roots))
+    if climbs:
+        return starts
+    # What does not climb stays inside any root, and below one plain name it is as sensitive as below another.
+    alike = frozenset([root for root in starts if _is_plain(root)][1:]) - {starts[0]}
+    return tuple(root for root in starts if root not in alike)
+
+
+def _is_plain(root: str) -> bool:
+    """Whether nothing about a path below `root` can be told from the root."""
+    return _TIDY.fullmatch(root) is not None and not _TELLING.match(root) and not _is_sensitive(root)
+
+
+_TELLING = re.compile(r"(?i)/(?:etc|proc|dev|run|var(?:/run|/lib|\Z))")
+
+
+class _Fences(NamedTuple):
+    here: bool
+    """Whether every relative path that does not climb is inside."""
+    prefixes: tuple[str, ...]
+    """Sorted, and none the beginning of another, so only the last one before a path can be its beginning."""
+
+
+@lru_cache(maxsize=1024)
+def _fences(roots: tuple[str, ...]) -> _Fences:
+    prefixes: list[str] = []
+    for prefix in sorted(root if root.endswith("/") else root + "/" for root in roots if root != "."):
+        if not prefixes or not prefix.startswith(prefixes[-1]):
+            prefixes.append(prefix)
+    return _Fences("." in roots, tuple(prefixes))
+
+
+def _inside(path: str, fences: _Fences) -> bool:
+    if fences.here and path and not path.startswith(("/", "~", "../")) and path != "..":
+        return True
+    closed = path if path.endswith("/") else path + "/"
+    before = bisect_right(fences.prefixes, closed)
+    return bool(path and before) and closed.startswith(fences.prefixes[before - 1])
 
 
 @lru_cache(maxsize=1024)

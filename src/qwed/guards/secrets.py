@@ -10,7 +10,7 @@ from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
 MAX_CANDIDATES = 2_000
 """Possible assignments, or passwords in addresses, weighed in one text; past it the rest is reported as unscanned."""
 MAX_NESTING = 8
-"""How often one character is weighed on average: a value may hold a name, whose value holds a name, and so on."""
+"""How often a character is weighed, on average: a value may hold a name whose value holds a name, and so on."""
 
 
 class _Shape(NamedTuple):
@@ -183,8 +183,10 @@ def _assignments(text: str, lowered: str) -> Iterator[Finding]:
     at = 0
     left = min(MAX_NESTING * len(text), MAX_SCANNED)
     for _ in range(MAX_CANDIDATES):
-        match = _ASSIGNMENT.search(lowered, at) if left > 0 else None
+        match = _ASSIGNMENT.search(lowered, at)
         if match is None:
+            return
+        if left <= 0:
             break
         left -= match.end() - match.start()
         group = next(name for name in _VALUES if match[name] is not None)
@@ -194,12 +196,17 @@ def _assignments(text: str, lowered: str) -> Iterator[Finding]:
             yield Finding("assignment", start, end)
         # What was no secret may itself begin with the name of one.
         at = end if secret else start
-    yield Finding(UNSCANNED, at, len(text))
+    if at < len(text):
+        yield Finding(UNSCANNED, at, len(text))
 
 
 def _is_secret(match: re.Match[str], group: str, value: str) -> bool:
-    if len(value) < 4 or _is_placeholder(value) or _HASH.fullmatch(value):
-        return False
+    # What costs least is asked first: hostile text is made of what is rejected.
+    plausible = len(value) >= 4 and _is_plausible(match, group, value)
+    return plausible and not _is_placeholder(value) and not _HASH.fullmatch(value)
+
+
+def _is_plausible(match: re.Match[str], group: str, value: str) -> bool:
     if not match["name"].startswith(("pass", "pwd")):
         return _looks_random(value) and not value.startswith(_ADDRESSES)
     if group == "plain":
@@ -218,7 +225,10 @@ def _is_plain_password(match: re.Match[str], value: str) -> bool:
 
 
 def _is_placeholder(value: str) -> bool:
-    return bool(_PLACEHOLDER.fullmatch(value)) or _SEPARATORS.sub("", value.lower()) in _PLACEHOLDER_WORDS
+    lowered = value.lower()
+    if any(part in lowered for part in _PLACEHOLDER_PARTS) or _PLACEHOLDER.fullmatch(value):
+        return True
+    return len(value) <= _MAX_PLACEHOLDER_WORD and _SEPARATORS.sub("", lowered) in _PLACEHOLDER_WORDS
 
 
 def _looks_random(value: str) -> bool:

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from qwed.engines._pool_queues import Job, Queues
 from qwed.engines._pool_workers import Zygote
 from qwed.engines.pool import EnginePool, PoolFull
 from qwed.engines.protocol import EngineRequest, Policy
@@ -34,10 +35,10 @@ PATIENCE = 60.0
 
 
 def ask(
-    pool: EnginePool, deed: str, *, seconds: float = PATIENCE, for_agent: bool = True, **parameters: Any
+    pool: EnginePool, deed: str, *, seconds: float = PATIENCE, for_agent: bool = True, who: str = "", **parameters: Any
 ) -> Ticket[Verdict]:
     request = EngineRequest(query=deed, parameters=parameters)
-    return pool.submit(ROW.name, request, seconds, for_agent=for_agent)
+    return pool.submit(ROW.name, request, seconds, for_agent=for_agent, who=who)
 
 
 def answer(pool: EnginePool, deed: str, **options: Any) -> Verdict:
@@ -434,13 +435,84 @@ def test_one_worker_is_always_free_for_the_agent_path(open_pool: OpenPool, fifo:
 
 def test_the_agent_path_is_served_first(open_pool: OpenPool, fifo: Path) -> None:
     pool = open_pool()
-    busy = [occupy(pool, fifo, for_agent=True)[1] for _ in range(2)]
+    busy = [occupy(pool, fifo, for_agent=True, who=who)[1] for who in "ab"]
     others = [ask(pool, "hang", for_agent=False, seconds=1) for _ in range(5)]
     agents = [ask(pool, "pid", for_agent=True) for _ in range(5)]
     for pid in busy:
         os.kill(pid, signal.SIGKILL)
     assert [ticket.block(PATIENCE).status for ticket in agents] == [Status.VERIFIED] * 5
     assert [ticket.block(PATIENCE).result for ticket in others] == [{"error": "timeout"}] * 5
+
+
+def test_an_agent_with_hard_questions_leaves_a_worker_to_another(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool()
+    occupy(pool, fifo, who="hostile")
+    waiting = [ask(pool, "hang", who="hostile") for _ in range(6)]
+    assert [result(pool, "echo", who="honest", n=n)["echo"] for n in range(20)] == [{"n": n} for n in range(20)]
+    assert not [ticket for ticket in waiting if ticket.done]
+
+
+def test_an_agent_alone_has_all_workers_but_one(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool(size=3)
+    assert len({occupy(pool, fifo, who="a")[1] for _ in range(2)}) == 2
+    assert answer(pool, "echo", who="a", seconds=0.3).result == {"error": "timeout"}
+    assert result(pool, "echo", who="b") == {"echo": {}, "code": ""}
+
+
+def test_an_agent_that_fills_its_share_of_the_queue_leaves_room_for_another(open_pool: OpenPool, fifo: Path) -> None:
+    pool = open_pool(queue_limit=4)
+    occupy(pool, fifo, who="hostile")
+    waiting = [ask(pool, "hang", who="hostile") for _ in range(2)]
+    with pytest.raises(PoolFull, match="every engine worker is busy"):
+        ask(pool, "hang", who="hostile")
+    assert result(pool, "echo", who="honest") == {"echo": {}, "code": ""}
+    assert not [ticket for ticket in waiting if ticket.done]
+
+
+def queued(*whose: str, limit: int = 64) -> Queues:
+    queues = Queues(limit)
+    queues.open()
+    for deadline, who in enumerate(whose):
+        queues.put(Job(engine="x", deadline=float(deadline), for_agent=True, who=who))
+    return queues
+
+
+def turns(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
+    return "".join(job.who for job in iter(lambda: queues.take(idle, served), None))
+
+
+@pytest.mark.parametrize(
+    ("arrived", "idle", "served", "order"),
+    [
+        ("aaaabbc", 2, "", "abcabaa"),
+        ("aaaab", 1, "", "abaaa"),
+        ("aaaab", 1, "a", "b"),
+        ("aaaab", 2, "a", "abaaa"),
+        ("ab", 1, "ab", ""),
+        ("ab", 0, "", ""),
+        ("aaa", 1, "b", "aaa"),
+    ],
+)
+def test_each_agent_has_its_turn(arrived: str, idle: int, served: str, order: str) -> None:
+    queues = queued(*arrived)
+    assert turns(queues, idle, served) == order
+    assert len(queues.close()) == len(arrived) - len(order)
+
+
+def test_what_is_late_leaves_its_queue_and_the_rest_keep_their_turns() -> None:
+    queues = queued(*"aabab")
+    assert [job.who for job in queues.late(2.0)] == ["a", "a", "b"]
+    assert queues.next_deadline() == 3.0
+    assert turns(queues, 2) == "ab"
+    assert queues.next_deadline() == math.inf
+    assert queues.close() == []
+
+
+def test_many_agents_together_fill_the_queue() -> None:
+    queues = queued(*"abcd", limit=4)
+    with pytest.raises(PoolFull, match="every engine worker is busy"):
+        queues.put(Job(engine="x", deadline=0.0, for_agent=True, who="e"))
+    assert len(queues.close()) == 4
 
 
 def test_work_submitted_before_the_engines_are_loaded_is_done_when_they_are(open_pool: OpenPool) -> None:
@@ -635,7 +707,7 @@ def test_after_a_surprise_in_the_pool_itself_nobody_waits_and_nothing_is_taken(o
     waiting, _ = occupy(pool, fifo)
 
     async def walk() -> Verdict:
-        return await ask(pool, "echo")
+        return await ask(pool, "echo", who="another")
 
     async def surprise() -> None:
         task = asyncio.create_task(Rude(asyncio.get_running_loop(), PATIENCE).drive(walk()))

@@ -124,6 +124,47 @@ def test_a_plain_select_passes_the_checks_of_the_specification() -> None:
     assert verdict.effects == (Effect(EffectKind.READ, "customers"),)
 
 
+@pytest.mark.parametrize("dialect", ["mysql", "mariadb", "bigquery", "spark", "hive", "tsql", "postgres", ""])
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT "password" FROM users',
+        'SELECT id, "PassWord" FROM users',
+        "SELECT id FROM users WHERE \"password\" LIKE 'a%'",
+        'SELECT id FROM users WHERE id IN (SELECT "password" FROM users)',
+        'EXPLAIN SELECT "password" FROM users',
+        'SELECT id FROM users ORDER BY "password"',
+        'SELECT "users"."password" FROM users',
+    ],
+)
+def test_a_sensitive_column_in_double_quotes_is_one_in_every_dialect(query: str, dialect: str) -> None:
+    verdict = ask(query, dialect)
+    assert verdict.status is Status.FAILED
+    assert "no_sensitive_columns" in verdict.checks_failed
+    assert '"' not in (verdict.corrected or {"query": ""})["query"]
+
+
+def test_a_column_that_only_the_policy_calls_sensitive_is_one_in_double_quotes_too() -> None:
+    for column in ("salary", "users.salary"):
+        verdict = ask('SELECT "salary" FROM users', "mysql", sensitive_columns=(column,))
+        assert verdict.checks_failed == ("no_sensitive_columns",)
+    assert ask('SELECT "salary" FROM users', "mysql", sensitive_columns=("staff.salary",)).verified
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "bigquery", "spark"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT id FROM users WHERE city = "Graz"',
+        'SELECT id FROM users WHERE note = "my password is lost"',
+        "SELECT id FROM users WHERE topic = 'password'",
+        'SELECT id AS "token" FROM users',
+    ],
+)
+def test_an_honest_text_in_quotes_stays_one(query: str, dialect: str) -> None:
+    assert ask(query, dialect).verified
+
+
 def test_checks_of_limits_appear_only_where_there_are_limits() -> None:
     free = ask("SELECT id FROM users")
     bound = ask("SELECT id FROM users LIMIT 1", allowed_tables=("users",), allowed_columns=("id",), max_rows=1)

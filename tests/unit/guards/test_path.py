@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qwed.guards import path
 from qwed.guards.path import MAX_LENGTH, Place, resolve
 
 DATA = Path(__file__).parents[2] / "data"
@@ -45,6 +46,54 @@ def test_what_is_inside_never_climbs_out_whatever_is_put_before_it():
         for slash in ("/", "\\", "%2f", "\uff0f", "//"):
             target = slash.join((climb, climb, "etc", "passwd"))
             assert resolve(target, ("/data",)).place is not Place.INSIDE, target
+
+
+ROOTS = tuple(f"/srv/d{number}" for number in range(100))
+
+
+@pytest.mark.parametrize(
+    ("form", "roots", "place"),
+    [
+        ("{}", ROOTS, Place.INSIDE),
+        (".{}", ROOTS, Place.INSIDE),
+        ("../d99/{}", ROOTS, Place.INSIDE),
+        ("../../srv/d99/{}", ROOTS, Place.INSIDE),
+        ("../{}", ROOTS, Place.OUTSIDE),
+        ("/srv/d99/{}", ROOTS, Place.INSIDE),
+        ("{}", tuple(f"/var/www/{number}.example.com" for number in range(100)), Place.INSIDE),
+    ],
+)
+def test_thousands_of_files_are_held_to_a_hundred_roots(form, roots, place, monkeypatch):
+    judged = []
+    monkeypatch.setattr(path, "_is_sensitive", lambda each: judged.append(each) or False)
+    assert {resolve(form.format(number), roots).place for number in range(3_500)} == {place}
+    assert len(judged) <= 2 * 3_500 + 2 * len(roots)
+
+
+@pytest.mark.parametrize(
+    ("target", "roots", "place", "sensitive"),
+    [
+        ("shadow", ("/srv/a", "/srv/b", "/etc"), Place.INSIDE, True),
+        ("gcloud/x", ("/srv/a", "/srv/b", "/home/u/.config"), Place.INSIDE, True),
+        ("lib/docker/x", ("/srv/a", "/srv/b", "/var"), Place.INSIDE, True),
+        ("docker.sock", ("/srv/a", "/srv/b", "/var/run"), Place.INSIDE, True),
+        (".", ("/srv/a", "/srv/b", "/srv/credentials"), Place.INSIDE, True),
+        ("1/environ", ("/srv/a", "/srv/b", "/proc"), Place.INSIDE, True),
+        ("root/x", ("/srv/a", "/srv/b", "/proc/1"), Place.OUTSIDE, False),
+        ("fd/1", ("/dev", "."), Place.OUTSIDE, False),
+        ("x.pem", ("/srv/a", "/srv/b"), Place.INSIDE, True),
+        ("../b/x", ("/srv/a", "/srv/b"), Place.INSIDE, False),
+        ("../b/x", ("/srv/a", "/srv/b", "/opt/c"), Place.OUTSIDE, False),
+        ("/srv/abc", ("/srv/a", "/srv/ab"), Place.OUTSIDE, False),
+        ("/srv/a/b/c", ("/srv/a", "/srv/a-", "/srv/a/b/d"), Place.INSIDE, False),
+        ("/srv", ("/",), Place.INSIDE, False),
+        ("x", (), Place.OUTSIDE, False),
+    ],
+)
+def test_every_root_counts_whatever_its_company(target, roots, place, sensitive):
+    for turned in (roots, roots[::-1]):
+        found = resolve(target, turned)
+        assert (found.place, found.sensitive) == (place, sensitive)
 
 
 def test_length_is_bounded():

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from qwed.guards.secrets import MAX_CANDIDATES, find_secrets, mask
+from qwed.guards import secrets
+from qwed.guards.secrets import MAX_CANDIDATES, MAX_NESTING, find_secrets, mask
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
 
 DATA = Path(__file__).parents[2] / "data"
@@ -62,6 +63,35 @@ def test_more_candidates_than_anyone_writes_are_reported_as_unscanned():
     assert [finding.kind for finding in findings] == [UNSCANNED]
 
 
+def test_a_secret_below_several_names_is_found():
+    value = "a1B2c3D4e5F6"
+    assert find_secrets("token:<" * (MAX_NESTING - 1) + "token:" + value)[-1].kind == "assignment"
+    assert mask(f"password:/token:</secret={value}") == "password:/token:</secret=[secret:assignment]"
+
+
+def test_more_addresses_than_anyone_writes_are_reported_as_unscanned():
+    findings = find_secrets("postgres://a:<b>@c " * (MAX_CANDIDATES + 1))
+    assert [finding.kind for finding in findings] == [UNSCANNED]
+
+
+@pytest.mark.parametrize("unit", ["token:", "api_key:", "token:<", "password:/", "secret:your_", "pwd='token:"])
+@pytest.mark.parametrize("size", [100, 440, 18_000, MAX_SCANNED])
+def test_what_is_weighed_is_proportional_to_the_text(unit, size, monkeypatch):
+    weighed = []
+    real = secrets._is_secret
+    monkeypatch.setattr(secrets, "_is_secret", lambda *seen: weighed.append(len(seen[2])) or real(*seen))
+    text = (unit * size)[:size]
+    find_secrets(text)
+    assert 0 < sum(weighed) <= MAX_NESTING * size + 4_096
+    assert sum(weighed) <= MAX_SCANNED + 4_096
+
+
+def test_what_was_not_weighed_is_unscanned_to_the_end():
+    text = "token:" * 3_000 + " password='hunter2hunter2'"
+    assert find_secrets(text)[-1].end == len(text)
+    assert "hunter2" not in mask(text)
+
+
 HOSTILE = (
     "a",
     "[",
@@ -75,6 +105,13 @@ HOSTILE = (
     "-----BEGIN ",
     "bearer ",
     "token=\\",
+    "token:",
+    "api_key:",
+    "token:<",
+    "password:/",
+    "password:your_",
+    'secret="token:',
+    "postgres://a:<b@",
 )
 
 

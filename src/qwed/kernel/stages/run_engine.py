@@ -47,7 +47,9 @@ async def _ask_engine(case: Case, services: Services) -> Case | Answer:
 
 
 async def _verdict_on(case: Case, action: Action, services: Services) -> Verdict:
-    question = Question(case.agent.organisation_id, case.subject.judge, action.hash, _request_of(case, action))
+    question = Question(
+        case.agent.organisation_id, case.subject.judge, action.hash, _request_of(case, action), case.agent_id
+    )
     asked = services.engines.ask(question)
     if not isinstance(asked, Ticket):
         return asked
