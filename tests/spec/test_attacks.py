@@ -49,6 +49,9 @@ def _body(action: Json, conversation: str = "conv_1", step: int = 1) -> Json:
 @pytest.mark.parametrize(("agent", "action"), _rows("hidden"))
 def test_what_hides_is_not_approved(asking: Make, agent: Json, action: Json) -> None:
     answer = asking(**agent)(action, 1)
+    if "corrected" in row:  # what may be executed instead is harmless in every reading
+        assert (answer["decision"], answer["verified_query"]) == ("CORRECTED", row["corrected"])
+        return
     assert answer["decision"] in ("DENIED", "PENDING"), answer
 
 
