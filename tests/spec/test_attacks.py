@@ -49,10 +49,16 @@ def _body(action: Json, conversation: str = "conv_1", step: int = 1) -> Json:
 @pytest.mark.parametrize(("agent", "action"), _rows("hidden"))
 def test_what_hides_is_not_approved(asking: Make, agent: Json, action: Json) -> None:
     answer = asking(**agent)(action, 1)
-    if "corrected" in row:  # what may be executed instead is harmless in every reading
-        assert (answer["decision"], answer["verified_query"]) == ("CORRECTED", row["corrected"])
-        return
     assert answer["decision"] in ("DENIED", "PENDING"), answer
+
+
+@spec("4.1")
+def test_a_sensitive_column_in_the_quotes_of_another_dialect_is_read_as_the_column(ask: Asking) -> None:
+    """The agent names the dialect, so what another would read as a column may only be executed as plain text."""
+    answer = ask(
+        {"type": "execute_sql", "query": 'SELECT "password" FROM users', "parameters": {"dialect": "mysql"}}, 1
+    )
+    assert (answer["decision"], answer["verified_query"]) == ("CORRECTED", "SELECT 'password' FROM users")
 
 
 @spec("4.1", "5.1")
