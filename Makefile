@@ -23,7 +23,7 @@ check: setup ## format, lint, types, imports
 	@$(BIN)/lint-imports
 
 drill: setup ## run the heavier campaigns
-	@$(BIN)/pytest -m drill
+	@$(BIN)/pytest -n 2 -m drill
 
 bench: setup ## measure, as ratios, in one table
 	@$(BIN)/python -m benchmarks
