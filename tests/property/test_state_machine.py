@@ -1,6 +1,5 @@
 """Register, verify, deny, retry, loop, spend, restart: the Gate against a model written from the seeds alone."""
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ class Protocol(RuleBasedStateMachine):
     """Every rule asks the Gate and the model; the invariant compares what they counted."""
 
     agents = Bundle("agents")
+    steps_played = 0
 
     @initialize()
     def open_the_gate(self) -> None:
@@ -184,6 +184,7 @@ class Protocol(RuleBasedStateMachine):
 
     @invariant()
     def the_counters_agree(self) -> None:
+        Protocol.steps_played += 1
         for agent_id, model in getattr(self, "models", {}).items():
             model._turn(self.now)
             budget = self.gate.get_agent_budget(agent_id)
@@ -204,7 +205,8 @@ class Protocol(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-def _play(examples: int, steps: int, seed: bool) -> None:
+def _play(examples: int, steps: int, seed: bool) -> int:
+    Protocol.steps_played = 0
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Protocol,
         settings=settings(
@@ -217,12 +219,13 @@ def _play(examples: int, steps: int, seed: bool) -> None:
             phases=[Phase.generate],  # a failure prints its steps; shrinking them takes longer than reading them
         ),
     )
+    return Protocol.steps_played
 
 
 def test_5000_steps_show_no_difference_to_the_model() -> None:
-    _play(100, 50, seed=True)
+    assert _play(110, 50, seed=True) >= 5_000
 
 
 @pytest.mark.drill
 def test_100000_steps_show_no_difference_to_the_model() -> None:
-    _play(int(os.environ.get("QWED_DRILL_EXAMPLES", "1000")), 100, seed=False)
+    assert _play(1_100, 100, seed=False) >= 100_000
