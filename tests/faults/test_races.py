@@ -161,6 +161,15 @@ def test_one_key_with_two_bodies_at_once_is_charged_once_and_the_other_body_is_r
     assert ask.budget()["cost"]["current_daily_usd"] == 0.01
 
 
+def test_a_cent_ten_thousand_times_over_http_is_exactly_one_hundred_dollars(
+    asking: Callable[..., Asking], race: Race
+) -> None:
+    ask = asking(budget={"max_daily_cost_usd": 100})
+    heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(10_001)], lines=64)
+    assert Counter(answer.json["decision"] for answer in heard) == {"APPROVED": 10_000, "BUDGET_EXCEEDED": 1}
+    assert ask.budget()["cost"]["current_daily_usd"] == 100
+
+
 def test_a_cent_ten_thousand_times_is_exactly_one_hundred_dollars() -> None:
     with qwed.open(":memory:") as gate:
         agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_daily_cost_usd": 100})["agent_id"]
