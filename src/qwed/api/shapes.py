@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from qwed.kernel.activity import ActivityPage
-from qwed.kernel.answer import Answer, Problem
+from qwed.kernel.answer import Problem
 from qwed.kernel.tools import Tool
 from qwed.kernel.views import AgentView, View
 from qwed.store.agent import Permissions
@@ -150,6 +149,3 @@ class JwksShape(View, frozen=True, kw_only=True):
     """RFC 7517."""
 
     keys: list[dict[str, str]]
-
-
-__all__ = ["ActivityPage", "Answer"]

@@ -42,8 +42,7 @@ def prefix_of(text: str, kind: str) -> str | None:
 
 def matches(text: str, digest: bytes | None) -> bool:
     """Whether `text` is the credential kept as `digest`; takes as long when there is none."""
-    shown = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return hmac.compare_digest(shown, _NOBODY if digest is None else digest) and digest is not None
+    return hmac.compare_digest(digest_of(text), _NOBODY if digest is None else digest) and digest is not None
 
 
 _NOBODY = bytes(32)

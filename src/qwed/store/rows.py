@@ -23,7 +23,7 @@ SELECT_CONVERSATION = (
 )
 ENTRY = "sequence, log_index, organisation_id, leaf, payload"
 SELECT_ACTIVITIES = (
-    "SELECT sequence, log_index, organisation_id, leaf, payload FROM activities WHERE agent_id = ? "
+    f"SELECT {ENTRY} FROM activities WHERE agent_id = ? "  # noqa: S608 - a constant
     "AND at >= ? AND at < ? AND (? IS NULL OR decision = ?) "
     "AND (? IS NULL OR (at, sequence) < ((SELECT at FROM activities WHERE sequence = ?), ?)) "
     "ORDER BY at DESC, sequence DESC LIMIT ?"
