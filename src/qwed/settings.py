@@ -41,6 +41,19 @@ class Settings:
     """0 chooses one worker per processor, two at least."""
     engine_memory_mb: int = 1024
 
+    trust_min_days: int = 30
+    trust_min_actions: int = 1_000
+    trust_max_denial_rate: float = 0.01
+    max_open_approvals: int = 1_000
+    """How many PENDING actions one agent may have before people at once."""
+
+    webhook_allow_private: bool = False
+
+    rate_limit_per_key: int = 60_000
+    """Requests a minute; 0 is no limit."""
+    max_in_flight: int = 2_048
+    max_in_flight_mb: int = 256
+    """Bodies of all requests in flight together."""
     max_body_bytes: int = 1_048_576
     startup_hooks_allow: frozenset[str] = frozenset()
 
@@ -71,6 +84,13 @@ def _price(text: str) -> int:
         raise ValueError(str(error)) from None
 
 
+def _share(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise ValueError("must be from 0 to 1")
+    return number
+
+
 def _port(text: str) -> int:
     number = _whole(text)
     if number > 65_535:
@@ -99,6 +119,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "engine_price_usd": _price,
     "engine_workers": _workers,
     "startup_hooks_allow": _hashes,
+    "trust_max_denial_rate": _share,
 }
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}

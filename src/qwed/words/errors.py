@@ -25,6 +25,9 @@ class ErrorCode(Enum):
     LEASE_EXPIRED = _Row(
         "QWED-AGENT-005", 200, "the decision took longer than the step was held", False, "step_still_held"
     )
+    AGENT_CHANGED = _Row(
+        "QWED-AGENT-005", 200, "the agent was changed while the decision was made", False, "agent_unchanged"
+    )
     INTERNAL = _Row("QWED-AGENT-005", 200, "the decision could not be made", False, "decision_made")
     UNKNOWN_ACTION_TYPE = _Row("QWED-AGENT-ACTION-001", 200, "unknown action type", True, "action_type_known")
     MISSING_CONTEXT = _Row(
@@ -77,6 +80,7 @@ class ErrorCode(Enum):
     KEY_REUSED = _Row("QWED-REQ-006", 409, "idempotency key already used", True, "idempotency_key_unused")
     NOT_FOUND = _Row("QWED-REQ-007", 404, "no such resource", True, "resource_exists")
     METHOD_NOT_ALLOWED = _Row("QWED-REQ-008", 405, "method not allowed", True, "method_allowed")
+    CONFLICT = _Row("QWED-REQ-009", 409, "not possible as things stand", True, "state_allows")
 
     NO_CREDENTIAL = _Row("QWED-AUTH-001", 401, "no credential", True, "credential_given")
     UNKNOWN_CREDENTIAL = _Row("QWED-AUTH-002", 401, "unknown or revoked credential", True, "credential_valid")
@@ -94,6 +98,7 @@ class ErrorCode(Enum):
 
     RATE_LIMITED = _Row("QWED-SYS-001", 429, "rate limit reached", False, "within_rate_limit")
     DEPENDENCY_DOWN = _Row("QWED-SYS-002", 503, "a dependency is down", False, "dependency_up")
+    OVERLOADED = _Row("QWED-SYS-003", 503, "too many requests at once", False, "capacity_left")
 
     @property
     def code(self) -> str:

@@ -1,0 +1,1 @@
+"""How often: sliding windows per key."""

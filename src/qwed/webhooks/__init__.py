@@ -1,0 +1,1 @@
+"""Telling people: signed notices to an organisation's webhook, from a durable outbox."""
