@@ -1,37 +1,46 @@
 """The in-process front door: `qwed.open(...)` gives a Gate with the verbs of the client, without HTTP."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
+from qwed.kernel import approvals, standing, trust
+from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
+from qwed.kernel.approvals import expire
 from qwed.kernel.case import Case, Credentials
+from qwed.kernel.change import GATE, Actor
+from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.registration import register
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views import activity_view, agent_view, budget_view, registered_view
+from qwed.kernel.views import agent_view, approval_view, budget_view, registered_view
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import settings_from
 from qwed.store.agent import Agent
+from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.store.sqlite import MEMORY
 from qwed.waiting import in_thread
 from qwed.words import ErrorCode
 from qwed.words.clock import Clock
 
 _PATIENCE = 60.0
+T = TypeVar("T")
 
 
 class GateError(Exception):
     """What was asked cannot be done; `code` is one of the protocol's."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+        self.details = dict(details or {})
 
 
 class Reply(Mapping[str, Any]):
@@ -80,13 +89,12 @@ class Gate:
         self.organisation_id = opened.organisation_id
         self.owner_key = opened.owner_key
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
+        self._owner = Actor(GATE, opened.organisation_id, "owner")
 
     def register_agent(self, **fields: Any) -> Reply:
         """Spec 3: name, principal_id, type, permissions, budget, trust_level, description, framework, model."""
         given = {name: value for name, value in fields.items() if value is not None}
-        outcome = in_thread(register(given, self.organisation_id, "owner", self.services), _PATIENCE)
-        if isinstance(outcome, Problem):
-            raise GateError(outcome.code, outcome.message)
+        outcome = self._act(register(given, self._owner, self.services))
         return Reply(registered_view(outcome.agent, outcome.token))
 
     def verify_action(
@@ -143,31 +151,103 @@ class Gate:
 
     def get_agent(self, agent_id: str) -> Reply:
         """An agent of this organisation."""
-        return Reply(agent_view(self._agent(agent_id)))
+        return self._shown(self._agent(agent_id))
 
     def list_agents(self, limit: int = 100, after: str = "") -> list[Reply]:
         """The agents of this organisation by id, `after` the last one seen."""
-        return [Reply(agent_view(a)) for a in self.services.store.list_agents(self.organisation_id, limit, after)]
+        return [self._shown(agent) for agent in self.services.store.list_agents(self.organisation_id, limit, after)]
 
     def get_agent_budget(self, agent_id: str) -> Reply:
         """Spec 6.1."""
         agent = self._agent(agent_id)
+        expire(self.services, self.services.clock.now())
         return Reply(budget_view(agent, self.services.store.spent(agent_id, self.services.clock.now())))
 
     def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:
         """Spec 7: newest first; `decision`, `since`, `until` and `cursor` narrow it."""
         asked = Asked(limit=str(limit), **{name: str(value) for name, value in query.items()})
-        page = activity_page(self._agent(agent_id), asked, self.services)
-        if isinstance(page, Problem):
-            raise GateError(page.code, page.message)
+        page = self._told(activity_page(self._agent(agent_id), asked, self.services))
         return [Reply(activity) for activity in page.activities]
 
     def get_action(self, agent_id: str, action_id: str) -> Reply:
-        """One activity."""
-        entry = self.services.store.find_activity(self._agent(agent_id).agent_id, action_id)
-        if entry is None:
-            raise GateError(ErrorCode.NOT_FOUND.code, "no such action of this agent")
-        return Reply(activity_view(entry))
+        """One action as it stands now."""
+        return Reply(self._told(action_view(self._agent(agent_id), action_id, self.services)))
+
+    def wait_for_decision(self, agent_id: str, action_id: str, timeout: float = 30.0) -> Reply:
+        """The action once a person has decided, or as it stands after so many seconds."""
+        bells = self.services.doorbells
+        bell = bells.wait(action_id)
+        try:
+            found = self._told(action_view(self._agent(agent_id), action_id, self.services))
+            if waits(found):
+                with suppress(TimeoutError):
+                    bell.wait(timeout)
+                return self.get_action(agent_id, action_id)
+            return Reply(found)
+        finally:
+            bells.leave(action_id, bell)
+
+    def log_execution(
+        self, agent_id: str, action_id: str, success: bool, result: Any = None, attestation: str | None = None
+    ) -> Reply:
+        """Spec 7.1: what became of a permitted action; of the result only its hash is kept."""
+        said = {"success": success, "result": result, "attestation": attestation}
+        report = self._told(read_report(said))
+        return Reply(self._act(log_execution(self._agent(agent_id), action_id, report, GATE, self.services)))
+
+    def list_approvals(self, state: str | None = None, agent_id: str | None = None, limit: int = 100) -> list[Reply]:
+        """What waits for a person, and what became of it, newest first."""
+        now = self.services.clock.now()
+        query = ApprovalQuery(self.organisation_id, limit, None, state, agent_id, now)
+        return [Reply(approval_view(found, now)) for found in self.services.store.list_approvals(query)]
+
+    def approve(self, approval_id: str, reason: str, approver: str | None = None) -> Reply:
+        """Permit what waits."""
+        said = approvals.Said(reason, approver)
+        return self._approval(approvals.approve(approval_id, said, self._owner, self.services))
+
+    def reject(self, approval_id: str, reason: str, approver: str | None = None) -> Reply:
+        """Refuse what waits, and free what it holds."""
+        said = approvals.Said(reason, approver)
+        return self._approval(approvals.reject(approval_id, said, self._owner, self.services))
+
+    def request_trust_change(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
+        """Spec 8.2: ask a person for one level more; GateError with the evidence where that is not enough."""
+        agent = self._agent(agent_id)
+        wanted = self._told(trust.read_request({"to_level": to_level, "justification": justification}, agent))
+        return Reply(self._act(trust.request_elevation(agent, wanted, GATE, self.services)))
+
+    def reduce_trust(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
+        """Lower an agent's trust at once."""
+        agent = self._agent(agent_id)
+        said = {"request": trust.REDUCTION, "to_level": to_level, "justification": justification}
+        wanted = self._told(trust.read_request(said, agent))
+        return self._shown(self._act(trust.reduce_trust(agent, wanted, self._owner, self.services)))
+
+    def suspend_agent(self, agent_id: str, reason: str) -> Reply:
+        """Stop an agent."""
+        return self._shown(self._act(standing.suspend(self._agent(agent_id), reason, self._owner, self.services)))
+
+    def file_complaint(self, agent_id: str, reason: str) -> Reply:
+        """Spec 8.3: a complaint stops the agent."""
+        return self._shown(self._act(standing.complain(self._agent(agent_id), reason, self._owner, self.services)))
+
+    def reactivate_agent(self, agent_id: str, reason: str) -> Reply:
+        """Let a stopped agent go on."""
+        return self._shown(self._act(standing.reactivate(self._agent(agent_id), reason, self._owner, self.services)))
+
+    def rotate_token(self, agent_id: str) -> Reply:
+        """A new token for the agent; the old one opens nothing any more."""
+        outcome = self._act(standing.rotate_token(self._agent(agent_id), self._owner, self.services))
+        return Reply(registered_view(outcome.agent, outcome.token))
+
+    def suspend_all(self, reason: str) -> None:
+        """The kill switch: stop every agent at once."""
+        self._act(standing.set_halt(True, reason, self._owner, self.services))
+
+    def reactivate_all(self, reason: str) -> None:
+        """Put the kill switch back."""
+        self._act(standing.set_halt(False, reason, self._owner, self.services))
 
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
@@ -180,6 +260,21 @@ class Gate:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _act(self, walk: Coroutine[Any, None, T | Problem]) -> T:
+        """What came of a change, or GateError."""
+        return self._told(in_thread(walk, _PATIENCE))
+
+    def _told(self, outcome: T | Problem) -> T:
+        if isinstance(outcome, Problem):
+            raise GateError(outcome.code, outcome.message, outcome.details)
+        return outcome
+
+    def _approval(self, walk: Coroutine[Any, None, KeptApproval | Problem]) -> Reply:
+        return Reply(approval_view(self._act(walk), self.services.clock.now()))
+
+    def _shown(self, agent: Agent) -> Reply:
+        return Reply(agent_view(agent, halted=self.services.store.halted(self.organisation_id)))
 
     def _agent(self, agent_id: str) -> Agent:
         agent = self.services.store.find_agent(agent_id)

@@ -1,18 +1,12 @@
 """A house with more than one family: keys of every role, a second organisation, a suspended agent."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-import qwed
-from qwed.gate import Gate
-from qwed.store.agent import AgentStatus, Key
-from qwed.store.credentials import AGENT_TOKEN, API_KEY, mint
-from qwed.words.ids import new_id
 from tests.support.server import Server
 
 
@@ -35,60 +29,23 @@ class House:
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Prepared in the store, because keys and suspension have no route yet; then served."""
-    place = Path(tmp_path_factory.mktemp("house")) / "data"
-    with qwed.open(place) as gate:
-        assert gate.owner_key is not None
-        keys = {"owner": gate.owner_key}
+    """Furnished over HTTP by its first owner."""
+    server = Server(Path(tmp_path_factory.mktemp("house")) / "data")
+    with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner:
+        keys = {"owner": server.owner_key}
         for role in ("approver", "member"):
-            keys[role] = _key(gate, gate.organisation_id, role)
-        keys["revoked"] = _key(gate, gate.organisation_id, "owner", revoked_at=1.0)
-        keys["foreign"] = _organisation(gate)
-        suspended = _suspended(gate)
-    server = Server(place)
+            keys[role] = _key(owner, role)["key"]
+        revoked = _key(owner, "owner")
+        assert owner.delete(f"/keys/{revoked['id']}").status_code == 200
+        keys["revoked"] = revoked["key"]
+        keys["foreign"] = owner.post("/organisations", json={"name": "elsewhere"}).json()["owner_key"]
+        suspended = owner.post("/agents/register", json={"name": "stopped", "principal_id": "user_123"}).json()
+        stopped = owner.post(f"/agents/{suspended['agent_id']}/suspend", json={"reason": "for the tests"})
+        assert stopped.status_code == 200
     yield House(server.base_url, keys, suspended)
     assert server.stop() == 0
 
 
-def _organisation(gate: Gate) -> str:
-    organisation_id = new_id("org")
-    owner, text = _minted(organisation_id, "owner")
-    gate.services.store.add_organisation(organisation_id, "elsewhere", 2.0e9, owner).block(30)
-    return text
-
-
-def _key(gate: Gate, organisation_id: str, role: str, revoked_at: float | None = None) -> str:
-    key, text = _minted(organisation_id, role, revoked_at)
-    gate.services.store.add_key(key).block(30)
-    return text
-
-
-def _minted(organisation_id: str, role: str, revoked_at: float | None = None) -> tuple[Key, str]:
-    minted = mint(API_KEY)
-    key = Key(
-        key_id=new_id("key"),
-        organisation_id=organisation_id,
-        name=role,
-        role=role,
-        prefix=minted.prefix,
-        digest=minted.digest,
-        created_at=1.0,
-        revoked_at=revoked_at,
-    )
-    return key, minted.text
-
-
-def _suspended(gate: Gate) -> dict[str, str]:
-    token = mint(AGENT_TOKEN)
-    model: Any = gate.register_agent(name="model", principal_id="user_123")
-    active = gate.services.store.find_agent(model.agent_id)
-    assert active is not None
-    agent = replace(
-        active,
-        agent_id=new_id("agent"),
-        status=AgentStatus.SUSPENDED,
-        token_prefix=token.prefix,
-        token_digest=token.digest,
-    )
-    gate.services.store.add_agent(agent).block(30)
-    return {"agent_id": agent.agent_id, "agent_token": token.text}
+def _key(owner: httpx.Client, role: str) -> dict[str, str]:
+    made: dict[str, str] = owner.post("/keys", json={"name": role, "role": role}).json()
+    return made

@@ -32,9 +32,9 @@ class Books:
     def __init__(self, directory: Path) -> None:
         with sqlite3.connect(directory / FILE_NAME) as connection:
             connection.row_factory = sqlite3.Row
-            self.activities = [
-                _activity(row) for row in connection.execute("SELECT * FROM activities ORDER BY sequence")
-            ]
+            kept = connection.execute("SELECT * FROM activities ORDER BY sequence").fetchall()
+            self.log = [(row["organisation_id"], row["log_index"], row["event"]) for row in kept]
+            self.activities = [_activity(row) for row in kept if not row["event"]]
             self.usage = {row["agent_id"]: dict(row) for row in connection.execute("SELECT * FROM usage")}
             self.tallies = [tuple(row) for row in connection.execute("SELECT * FROM tallies")]
             self.conversations = {
@@ -57,7 +57,9 @@ class Books:
         self._require_nothing_stray()
 
     def _require_an_unbroken_log(self) -> None:
-        assert [activity.log_index for activity in self.activities] == list(range(len(self.activities)))
+        for organisation in {name for name, _index, _event in self.log}:
+            indexes = [index for name, index, _event in self.log if name == organisation]
+            assert indexes == list(range(len(indexes)))
 
     def _require_each_step_once(self) -> None:
         places: dict[tuple[str, str | None], list[int | None]] = {}

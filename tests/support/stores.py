@@ -4,9 +4,11 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from qwed.store import rows
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
 from qwed.store.conversation import Step
-from qwed.store.protocol import Activity, Approval, Memory, Reservation, Settled, Settlement
+from qwed.store.parts import Approval, Conflict, Part
+from qwed.store.protocol import Activity, Change, Memory, Notice, Reservation, Settled, Settlement
 from qwed.store.sqlite import MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, ErrorCode, Trust
@@ -72,8 +74,19 @@ class Shop:
         return self
 
     def register(self, agent: Agent) -> Agent:
-        self.store.add_agent(agent).block(30)
+        """Straight into the table: the log of these tests begins with what they write."""
+        self.store._write((rows.INSERT_AGENT, rows.of_agent(agent))).block(30)
         return agent
+
+    def change(self, *parts: Part, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any) -> Any:
+        """Make a change of these parts; its place in the log, or the conflict."""
+        activity = Activity(
+            f"act_{next(_numbers)}", None, self.hands.now, more.get("cost", 0), '{"leaf":1}', "{}", "tested"
+        )
+        outcome = self.store.change(
+            Change(organisation_id=ORGANISATION, agent_id=agent_id, activity=activity, parts=parts, notices=notices)
+        )
+        return outcome if isinstance(outcome, Conflict) else outcome.block(30)
 
     def reserve(self, agent: Agent, step: int, conversation: str = "c", **more: Any) -> Reservation | ErrorCode:
         fingerprint = more.pop("fingerprint", f"f{step}")

@@ -2,6 +2,7 @@
 
 from qwed.api.http import Call
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.change import Actor
 from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Agent, Key
 from qwed.store.credentials import matches
@@ -9,6 +10,7 @@ from qwed.words import ErrorCode
 
 ANYONE = frozenset({"owner", "approver", "member"})
 OWNER = frozenset({"owner"})
+APPROVERS = frozenset({"owner", "approver"})
 
 
 def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
@@ -23,6 +25,29 @@ def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
     if key.role not in roles:
         return problem(ErrorCode.ROLE_NOT_SUFFICIENT, f"this needs a key with the role {' or '.join(sorted(roles))}")
     return key
+
+
+def require_actor(call: Call, roles: frozenset[str] = ANYONE) -> Actor | Problem:
+    """Who changes something: the caller's key, if its role is among `roles`."""
+    key = require_key(call, roles)
+    return key if isinstance(key, Problem) else Actor(key.key_id, key.organisation_id, key.role)
+
+
+def require_own_agent(call: Call, roles: frozenset[str] = ANYONE) -> tuple[Actor, Agent] | Problem:
+    """The agent in the path and who acts upon it: a key of its organisation, never its own token."""
+    actor = require_actor(call, roles)
+    if isinstance(actor, Problem):
+        return actor
+    agent = call.services.store.find_agent(call.path["agent_id"])
+    if agent is None or agent.organisation_id != actor.organisation_id:
+        return problem(ErrorCode.AGENT_NOT_REGISTERED)
+    return actor, agent
+
+
+def asked_by(call: Call, agent: Agent) -> str:
+    """Who asks on a route that takes a key or the agent's own token: the key, where one was shown."""
+    key = None if call.api_key is None else find_key(call.api_key, call.services.store)
+    return agent.agent_id if key is None else key.key_id
 
 
 def require_agent(call: Call) -> Agent | Problem:

@@ -2,33 +2,43 @@
 
 import asyncio
 import re
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
-from qwed.api.access import require_agent, require_key
+from qwed.api.access import asked_by, require_actor, require_agent, require_key
 from qwed.api.http import Call, Response, decided, ok, refused
+from qwed.api.paging import limit_of
+from qwed.kernel.actions import ActionView, action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
+from qwed.kernel.approvals import expire
 from qwed.kernel.case import Case, Credentials
+from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.registration import register
 from qwed.kernel.request import quoted
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views import activity_view, agent_view, budget_view, did_document, registered_view
+from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
+from qwed.waiting import LoopDriver, Ticket
 from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
 TOOL_FIELDS = frozenset({"agent_id", "agent_token", "tool_call", "parameters", "justification", "context", "options"})
 TOOL_CALL_FIELDS = frozenset({"tool_name", "parameters"})
-_MOST_AGENTS = 1000
-_LIMIT = re.compile(r"[0-9]{1,6}")
+ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "cursor"} | {
+    name: name for name in ("decision", "kind")
+}
+LONGEST_WAIT = 60
+_SECONDS = re.compile(r"[0-9]{1,3}")
 
 
 async def register_agent(call: Call) -> Response:
     """Spec 3.1."""
-    key = require_key(call)
-    if isinstance(key, Problem):
-        return refused(key)
-    outcome = await call.driver.drive(register(call.json(), key.organisation_id, key.role, call.services))
+    actor = require_actor(call)
+    if isinstance(actor, Problem):
+        return refused(actor)
+    outcome = await call.driver.drive(register(call.json(), actor, call.services))
     if isinstance(outcome, Problem):
         return refused(outcome)
     return ok(registered_view(outcome.agent, outcome.token), 201)
@@ -39,20 +49,23 @@ async def list_agents(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = call.query.get("limit", "100")
-    if not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= _MOST_AGENTS:
-        return refused(problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {_MOST_AGENTS}"))
+    limit = limit_of(call)
+    if isinstance(limit, Problem):
+        return refused(limit)
     cursor = call.query.get("cursor", "")
-    found = await asyncio.to_thread(call.services.store.list_agents, key.organisation_id, int(limit) + 1, cursor)
-    page = found[: int(limit)]
-    more = len(found) > len(page)
-    return ok({"agents": [agent_view(a) for a in page], "next_cursor": page[-1].agent_id if more else None})
+    found = await asyncio.to_thread(call.services.store.list_agents, key.organisation_id, limit + 1, cursor)
+    page = found[:limit]
+    halted = call.services.store.halted(key.organisation_id)
+    shown = [agent_view(agent, halted=halted) for agent in page]
+    return ok({"agents": shown, "next_cursor": page[-1].agent_id if len(found) > limit else None})
 
 
 async def get_agent(call: Call) -> Response:
     """One agent."""
     agent = require_agent(call)
-    return refused(agent) if isinstance(agent, Problem) else ok(agent_view(agent))
+    if isinstance(agent, Problem):
+        return refused(agent)
+    return ok(agent_view(agent, halted=call.services.store.halted(agent.organisation_id)))
 
 
 async def get_did(call: Call) -> Response:
@@ -70,6 +83,7 @@ async def get_budget(call: Call) -> Response:
     if isinstance(agent, Problem):
         return refused(agent)
     services = call.services
+    expire(services, services.clock.now())
     return ok(budget_view(agent, services.store.spent(agent.agent_id, services.clock.now())))
 
 
@@ -78,25 +92,71 @@ async def get_activity(call: Call) -> Response:
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    names = {"limit": "limit", "cursor": "cursor", "decision": "decision", "from": "since", "to": "until"}
+    names = {
+        "limit": "limit",
+        "cursor": "cursor",
+        "decision": "decision",
+        "from": "since",
+        "to": "until",
+        "kind": "kind",
+    }
     for name in call.query:
         if name not in names:
             known = ", ".join(names)
             return refused(problem(ErrorCode.BAD_OPTION, f"unknown parameter {quoted(name)}: known are {known}"))
-    asked = Asked(**{names[name]: value for name, value in call.query.items()})
+    asked = Asked(**{ACTIVITY_QUERY[name]: value for name, value in call.query.items()})
     page = await asyncio.to_thread(activity_page, agent, asked, call.services)
     return refused(page) if isinstance(page, Problem) else ok(page)
 
 
 async def get_action(call: Call) -> Response:
-    """One activity of an agent."""
+    """One action as it stands now; with `wait` the answer comes when a person has decided, or after so many seconds."""
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    entry = call.services.store.find_activity(agent.agent_id, call.path["action_id"])
-    if entry is None:
-        return refused(problem(ErrorCode.NOT_FOUND, "no such action of this agent"))
-    return ok(activity_view(entry))
+    seconds = call.query.get("wait", "0")
+    if not _SECONDS.fullmatch(seconds) or int(seconds) > LONGEST_WAIT:
+        return refused(problem(ErrorCode.BAD_OPTION, f"`wait` must be a whole number from 0 to {LONGEST_WAIT}"))
+    action_id = call.path["action_id"]
+    # The bell is hung up before looking: what is decided in between rings it.
+    bells = call.services.doorbells
+    bell = bells.wait(action_id)
+    try:
+        action = action_view(agent, action_id, call.services)
+        if not isinstance(action, Problem) and waits(action) and int(seconds):
+            await _wait_for(call, bell, int(seconds), action)
+            action = action_view(agent, action_id, call.services)
+    finally:
+        bells.leave(action_id, bell)
+    return refused(action) if isinstance(action, Problem) else ok(action)
+
+
+async def _wait_for(call: Call, bell: Ticket[None], seconds: float, action: ActionView) -> None:
+    """Until it rings, or the time is up, or the approval runs out."""
+    left = seconds if action.approval is None else _seconds_until(action.approval.expires_at, call)
+    with suppress(TimeoutError):
+        await LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0))).drive(_rung(bell))
+
+
+async def _rung(bell: Ticket[None]) -> None:
+    await bell
+
+
+def _seconds_until(moment: str, call: Call) -> float:
+    return datetime.fromisoformat(moment).timestamp() - call.services.clock.now()
+
+
+async def report_execution(call: Call) -> Response:
+    """Spec 7.1: what became of a permitted action."""
+    agent = require_agent(call)
+    if isinstance(agent, Problem):
+        return refused(agent)
+    report = read_report(call.json())
+    if isinstance(report, Problem):
+        return refused(report)
+    by, action_id = asked_by(call, agent), call.path["action_id"]
+    outcome = await call.driver.drive(log_execution(agent, action_id, report, by, call.services))
+    return refused(outcome) if isinstance(outcome, Problem) else ok(outcome)
 
 
 async def verify(call: Call) -> Response:

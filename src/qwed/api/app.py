@@ -1,27 +1,33 @@
-"""The ASGI application: the route table behind Starlette, with the hot routes taken first."""
+"""The ASGI application: the route table behind Starlette, with the hot route taken first."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
 from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
-from qwed.api import agents
-from qwed.api.http import Call, Endpoint, Receive, Response, Scope, Send, ok, refused
+from qwed.api.http import SURPRISE, Call, Endpoint, Handler, Node, Receive, Response, Scope, Send, decided, ok, refused
+from qwed.api.metrics import Metrics, metrics
 from qwed.api.openapi import document
+from qwed.api.pressure import Pressure
 from qwed.api.routes import ROUTES
-from qwed.kernel.answer import problem
+from qwed.api.windows import Windows
+from qwed.kernel.answer import denied, problem
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import close_services
+from qwed.limits.memory import MemoryLimiter
 from qwed.waiting import LoopDriver
 from qwed.words import ErrorCode
 
 _MARGIN = 5.0
+ALWAYS_ANSWERED = frozenset({"/health", "/ready", "/metrics"})
+"""However much is in flight; none of them has a body."""
+HOT = ("POST", "/agents/{agent_id}/verify")
 
 
 class App:
@@ -29,18 +35,20 @@ class App:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self._driver: LoopDriver | None = None
-        self._verify = self._endpoint(agents.verify, decides=True)
+        self._driven = False
+        self._node = _node_of(services)
+        self._node.metrics = Metrics(self._node, lambda: getattr(self, "postman", None))
         self._document = document()
+        endpoints = {
+            (row.method, row.path): self._endpoint(row.method, row.path, row.handler, decides=row.decides)
+            for row in ROUTES
+        }
+        endpoints["GET", "/openapi.json"] = self._endpoint("GET", "/openapi.json", self._openapi)
+        endpoints.setdefault(("GET", "/metrics"), self._endpoint("GET", "/metrics", metrics))
+        self._verify = endpoints[HOT]
         self._starlette = Starlette(
-            routes=[
-                *[
-                    StarletteRoute(row.path, self._endpoint(row.handler, decides=row.decides), methods=[row.method])
-                    for row in ROUTES
-                ],
-                StarletteRoute("/openapi.json", self._endpoint(self._openapi), methods=["GET"]),
-            ],
-            exception_handlers={HTTPException: _not_found},
+            routes=[StarletteRoute(path, endpoint, methods=[method]) for (method, path), endpoint in endpoints.items()],
+            exception_handlers={HTTPException: self._not_found},
             lifespan=self._lifespan,
         )
         self._starlette.router.redirect_slashes = False
@@ -51,18 +59,23 @@ class App:
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[1] == "agents" and parts[3] == "verify" and parts[2]:
                 scope["path_params"] = {"agent_id": parts[2]}
-                await self._verify(scope, receive, send)
+                await self._verify(scope, receive, send)  # type: ignore[arg-type]  # the same ASGI, more narrowly typed
                 return
-        await self._starlette(scope, receive, send)  # type: ignore[arg-type]  # the same ASGI, more narrowly typed
+        await self._starlette(scope, receive, send)  # type: ignore[arg-type]  # as above
 
-    def _endpoint(self, handler: Any, *, decides: bool = False) -> Endpoint:
-        return Endpoint(handler, lambda: self.services, self._loop_driver, decides=decides)
+    def _endpoint(self, method: str, path: str, handler: Handler, *, decides: bool = False) -> ServerErrorMiddleware:
+        meter = self._node.metrics.meter(method, path)
+        endpoint = Endpoint(handler, self._running, meter, decides=decides, always=path in ALWAYS_ANSWERED)
+        # It answers what nobody expected, and raises it again for the server's log.
+        return ServerErrorMiddleware(endpoint, _surprised if decides else _failed)  # type: ignore[arg-type]  # as above
 
-    def _loop_driver(self) -> LoopDriver:
-        if self._driver is None:
-            patience = max(self.services.settings.engine_seconds, self.services.settings.step_lease_seconds) + _MARGIN
-            self._driver = LoopDriver(asyncio.get_running_loop(), patience)
-        return self._driver
+    def _running(self) -> Node:
+        if not self._driven:
+            settings = self.services.settings
+            patience = max(settings.engine_seconds, settings.step_lease_seconds) + _MARGIN
+            self._node.driver = LoopDriver(asyncio.get_running_loop(), patience)
+            self._driven = True
+        return self._node
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -73,10 +86,30 @@ class App:
     async def _openapi(self, _call: Call) -> Response:
         return ok(self._document)
 
+    async def _not_found(self, request: Request, error: Exception) -> StarletteResponse:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        self._node.metrics.count_unrouted(request.method, status)
+        code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
+        response = refused(problem(code, "" if status == 405 else "no such route: GET /openapi.json lists them"))
+        headers = error.headers if isinstance(error, HTTPException) else None
+        return StarletteResponse(response.body, response.status, headers, media_type="application/json")
 
-async def _not_found(_request: Request, error: Exception) -> StarletteResponse:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
-    response = refused(problem(code, "" if status == 405 else "no such route: GET /openapi.json lists them"))
-    headers = error.headers if isinstance(error, HTTPException) else None
-    return StarletteResponse(response.body, response.status, headers, media_type="application/json")
+
+def _node_of(services: Services) -> Node:
+    settings, monotonic = services.settings, services.clock.monotonic
+    limit = settings.rate_limit_per_key
+    return Node(
+        services,
+        Pressure(settings.max_in_flight, settings.max_in_flight_mb << 20, monotonic),
+        Windows(MemoryLimiter(limit, monotonic) if limit else None, services.store),
+    )
+
+
+async def _surprised(_request: Request, _error: Exception) -> StarletteResponse:
+    """A decision nobody could make is a refusal, and says no more than that."""
+    return StarletteResponse(decided(denied(ErrorCode.INTERNAL)).body, SURPRISE, media_type="application/json")
+
+
+async def _failed(_request: Request, _error: Exception) -> StarletteResponse:
+    found = problem(ErrorCode.INTERNAL, "the request could not be answered")
+    return StarletteResponse(refused(found).body, SURPRISE, media_type="application/json")

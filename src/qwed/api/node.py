@@ -11,7 +11,7 @@ async def health(_call: Call) -> Response:
 async def ready(call: Call) -> Response:
     """Whether every part that a decision may need is there."""
     warm = call.services.engines.ready
-    parts = {"store": "ready", "engines": "ready" if warm else "starting", "rate_limiter": "memory"}
+    parts = {"store": "ready", "engines": "ready" if warm else "starting", "rate_limiter": call.node.windows.kind}
     return ok({"ready": warm, "parts": parts}, 200 if warm else 503)
 
 

@@ -2,18 +2,20 @@
 
 from typing import Any, NamedTuple
 
-from qwed.api import agents, node, shapes, tools
+from qwed.api import agents, approvals, node, organisations, shapes, standing, tools, webhook
 from qwed.api.http import Handler
+from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
 from qwed.kernel.tools import Tool
-from qwed.kernel.views import ActivityView, AgentView, BudgetView, RegisteredView
+from qwed.kernel.views import AgentView, ApprovalView, BudgetView, RegisteredView
 from qwed.words import ErrorCode
 
 E = ErrorCode
 _KEY = (E.NO_CREDENTIAL, E.UNKNOWN_CREDENTIAL, E.ROLE_NOT_SUFFICIENT)
 _AGENT = (*_KEY, E.INVALID_AGENT_TOKEN, E.AGENT_NOT_REGISTERED)
 _BODY = (E.MALFORMED, E.MISSING_FIELD, E.TOO_LARGE)
+_OWN_AGENT = (*_KEY, E.AGENT_NOT_REGISTERED)
 _DECISION = (
     E.AGENT_NOT_REGISTERED,
     E.INVALID_AGENT_TOKEN,
@@ -49,6 +51,13 @@ class Route(NamedTuple):
     decides: bool = False
     open: bool = False
     query: tuple[str, ...] = ()
+    also: tuple[int, ...] = ()
+    """Further statuses that carry the same response."""
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether an agent may use it with its own token; otherwise an organisation's key is needed."""
+        return E.INVALID_AGENT_TOKEN in self.errors
 
 
 ROUTES: tuple[Route, ...] = (
@@ -104,9 +113,19 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/agents/{agent_id}/actions/{action_id}",
         agents.get_action,
-        "One activity",
-        ActivityView,
-        errors=(*_AGENT, E.NOT_FOUND),
+        "One action as it stands now; `wait` for a person's decision (spec 7.1)",
+        ActionView,
+        errors=(*_AGENT, E.NOT_FOUND, E.BAD_OPTION),
+        query=("wait",),
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/actions/{action_id}/execution",
+        agents.report_execution,
+        "Log what became of a permitted action, once (spec 7.1)",
+        ActionView,
+        shapes.ExecutionShape,
+        errors=(*_AGENT, *_BODY, E.NOT_FOUND, E.NOT_DETERMINISTIC, E.CONFLICT),
     ),
     Route(
         "GET",
@@ -115,7 +134,7 @@ ROUTES: tuple[Route, ...] = (
         "The agent's activity, newest first (spec 7.2)",
         ActivityPage,
         errors=(*_AGENT, E.BAD_OPTION),
-        query=("from", "to", "limit", "cursor", "decision"),
+        query=("from", "to", "limit", "cursor", "decision", "kind"),
     ),
     Route(
         "GET",
@@ -124,6 +143,168 @@ ROUTES: tuple[Route, ...] = (
         "What the agent may spend and has spent (spec 6.1)",
         BudgetView,
         errors=_AGENT,
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/trust",
+        standing.change_trust,
+        "Ask for more trust, or set less (spec 8.2)",
+        standing.TrustView,
+        shapes.TrustShape,
+        202,
+        (*_AGENT, *_BODY, E.AGENT_SUSPENDED, E.BAD_OPTION, E.CONFLICT),
+        also=(200,),
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/suspend",
+        standing.suspend,
+        "Stop an agent",
+        AgentView,
+        shapes.ReasonShape,
+        errors=(*_OWN_AGENT, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/complaint",
+        standing.file_complaint,
+        "File a complaint, which stops the agent (spec 8.3)",
+        AgentView,
+        shapes.ReasonShape,
+        errors=(*_OWN_AGENT, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/reactivate",
+        standing.reactivate,
+        "Let a stopped agent go on",
+        AgentView,
+        shapes.ReasonShape,
+        errors=(*_OWN_AGENT, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/rotate-token",
+        standing.rotate_token,
+        "Give the agent a new token; the old one opens nothing any more",
+        RegisteredView,
+        errors=(*_OWN_AGENT, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/suspend-all",
+        standing.suspend_all,
+        "The kill switch: stop every agent of the organisation at once",
+        standing.HaltView,
+        shapes.ReasonShape,
+        errors=(*_KEY, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/reactivate-all",
+        standing.reactivate_all,
+        "Put the kill switch back",
+        standing.HaltView,
+        shapes.ReasonShape,
+        errors=(*_KEY, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/approvals",
+        approvals.list_approvals,
+        "What waits for a person, and what became of it",
+        approvals.ApprovalsView,
+        errors=(*_KEY, E.BAD_OPTION),
+        query=("state", "agent_id", "limit", "cursor"),
+    ),
+    Route(
+        "GET",
+        "/approvals/{approval_id}",
+        approvals.get_approval,
+        "One approval",
+        ApprovalView,
+        errors=(*_KEY, E.NOT_FOUND),
+    ),
+    Route(
+        "POST",
+        "/approvals/{approval_id}/approve",
+        approvals.approve,
+        "Permit what waits",
+        ApprovalView,
+        shapes.ResolveShape,
+        errors=(*_KEY, *_BODY, E.OWN_REQUEST, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/approvals/{approval_id}/reject",
+        approvals.reject,
+        "Refuse what waits, and free what it holds",
+        ApprovalView,
+        shapes.ResolveShape,
+        errors=(*_KEY, *_BODY, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/organisations",
+        organisations.add_organisation,
+        "Make another organisation; for an owner of the first one",
+        organisations.OrganisationView,
+        shapes.OrganisationShape,
+        201,
+        (*_KEY, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/keys",
+        organisations.add_key,
+        "Make a key of the organisation",
+        organisations.NewKeyView,
+        shapes.KeyShape,
+        201,
+        (*_KEY, *_BODY, E.CONFLICT),
+    ),
+    Route("GET", "/keys", organisations.list_keys, "The organisation's keys", organisations.KeysView, errors=_KEY),
+    Route(
+        "DELETE",
+        "/keys/{key_id}",
+        organisations.revoke_key,
+        "Revoke a key; it opens nothing any more",
+        organisations.KeyView,
+        errors=(*_KEY, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/changes",
+        organisations.list_changes,
+        "What was changed in the organisation, by whom, newest first",
+        organisations.ChangesView,
+        errors=(*_KEY, E.BAD_OPTION),
+        query=("limit", "cursor"),
+    ),
+    Route(
+        "PUT",
+        "/webhook",
+        webhook.put_webhook,
+        "Set where the organisation is told what happens",
+        webhook.NewWebhookView,
+        shapes.WebhookShape,
+        errors=(*_KEY, *_BODY, E.BAD_OPTION, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/webhook",
+        webhook.get_webhook,
+        "The webhook, and how its notices fare",
+        webhook.WebhookView,
+        errors=(*_KEY, E.NOT_FOUND),
+    ),
+    Route(
+        "DELETE",
+        "/webhook",
+        webhook.delete_webhook,
+        "Tell nobody any more",
+        webhook.RemovedView,
+        errors=(*_KEY, E.NOT_FOUND, E.CONFLICT),
     ),
     Route("GET", "/tools", tools.list_tools, "The tool registry (spec 5.3)", shapes.ToolsShape, errors=_KEY),
     Route(

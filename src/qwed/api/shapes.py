@@ -113,6 +113,62 @@ class RegisterShape(_Shape):
     trust_level: Level | None = None
 
 
+Said = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class ReasonShape(_Shape):
+    """Why."""
+
+    reason: Said
+
+
+class ResolveShape(_Shape):
+    """Why, and in whose name; the record names the key in any case."""
+
+    reason: Said
+    approver: Said | None = None
+
+
+class TrustShape(_Shape):
+    """Spec 8.2. A reduction takes effect at once and needs an owner or approver key."""
+
+    to_level: Annotated[int, Meta(ge=0, le=3)]
+    request: Literal["trust_elevation", "trust_reduction"] = "trust_elevation"
+    from_level: Annotated[int, Meta(ge=0, le=3)] | None = None
+    agent_id: str | None = None
+    justification: Annotated[str, Meta(max_length=4096)] | None = None
+    evidence: Annotated[dict[str, Any], Meta(description="not believed: it is computed from the log")] | None = None
+
+
+class ExecutionShape(_Shape):
+    """Spec 7.1, `execution`. Of `result` only the hash is kept."""
+
+    success: bool
+    result: Any = None
+    result_hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | None = None
+    attestation: str | None = None
+
+
+class OrganisationShape(_Shape):
+    """A new organisation."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class KeyShape(_Shape):
+    """A new key of the organisation."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    role: Literal["owner", "approver", "member"]
+
+
+class WebhookShape(_Shape):
+    """Where to tell, and of what; without `events` of everything."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=2048)]
+    events: Annotated[list[Literal["pending", "failed", "degraded", "suspended"]], Meta(min_length=1)] | None = None
+
+
 class ProblemShape(View, frozen=True, kw_only=True):
     """An error outside a decision."""
 

@@ -2,12 +2,15 @@
 
 import msgspec
 
-from qwed.api.access import OWNER, require_key
+from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.words import ErrorCode, Risk
+from qwed.store.parts import ToolChanged
+from qwed.store.protocol import Change
+from qwed.words import ErrorCode, Event, Risk
 
 _decode = msgspec.json.Decoder(Tool).decode
 _LONGEST_NAME = 128
@@ -25,18 +28,26 @@ async def list_tools(call: Call) -> Response:
 
 async def put_tool(call: Call) -> Response:
     """Describe a tool, and thereby make it known; the owner's alone."""
-    key = require_key(call, OWNER)
-    if isinstance(key, Problem):
-        return refused(key)
+    actor = require_actor(call, OWNER)
+    if isinstance(actor, Problem):
+        return refused(actor)
     row = _read(call)
     if isinstance(row, Problem):
         return refused(row)
-    await call.driver.drive(_keep(call, key.organisation_id, row))
-    return ok(row)
+    kept = await call.driver.drive(keep(_change_of(row, actor, call), call.services))
+    return refused(kept) if isinstance(kept, Problem) else ok(row)
 
 
-async def _keep(call: Call, organisation_id: str, row: Tool) -> None:
-    await call.services.store.put_tool(organisation_id, row.name, msgspec.json.encode(row))
+def _change_of(row: Tool, actor: Actor, call: Call) -> Change:
+    return change_of(
+        Event.TOOL_CHANGED,
+        actor.by,
+        actor.organisation_id,
+        call.services.clock.now(),
+        about=row.name,
+        said={"tool": msgspec.to_builtins(row)},
+        parts=(ToolChanged(actor.organisation_id, row.name, msgspec.json.encode(row)),),
+    )
 
 
 def _read(call: Call) -> Tool | Problem:

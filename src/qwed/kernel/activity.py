@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.approvals import expire
 from qwed.kernel.services import Services
 from qwed.kernel.views import ActivityView, SummaryView, View, activity_view, summary_view
 from qwed.store.agent import Agent
@@ -13,6 +14,7 @@ from qwed.words.clock import rfc3339
 
 MOST = 1000
 LARGEST_PAGE = 4 << 20
+KINDS = ("decision", "change", "all")
 
 
 class Period(View, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
@@ -40,6 +42,7 @@ class Asked(View, frozen=True, kw_only=True):
     decision: str | None = None
     since: str | None = None
     until: str | None = None
+    kind: str | None = None
 
 
 def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPage | Problem:
@@ -47,6 +50,7 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
     query = _query_of(agent, asked)
     if isinstance(query, Problem):
         return query
+    expire(services, services.clock.now())
     # One more than asked tells whether there is a next page without counting.
     entries = services.store.activities(query._replace(limit=query.limit + 1))
     page = _within_size(entries[: query.limit])
@@ -81,12 +85,15 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
         return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
     if asked.decision is not None and asked.decision not in Decision.__members__:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
+    kind = asked.kind or "decision"
+    if kind not in KINDS:
+        return problem(ErrorCode.BAD_OPTION, f"`kind` must be one of {', '.join(KINDS)}")
     try:
         since, until = _moment(asked.since), _moment(asked.until)
         _shown(since), _shown(until)
     except (ValueError, OverflowError, OSError):
         return problem(ErrorCode.BAD_OPTION, "`from` and `to` must be RFC 3339 times or dates such as 2025-12-01")
-    return ActivityQuery(agent.agent_id, limit, before or None, asked.decision, since, until)
+    return ActivityQuery(agent.agent_id, limit, before or None, asked.decision, since, until, kind)
 
 
 def _whole(text: str | None, default: int) -> int | None:

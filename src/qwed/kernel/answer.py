@@ -83,10 +83,11 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
     @property
     def http(self) -> int:
         """Ruling 4.9: a decision is 200 whatever it says; what was refused before one has the status of its code."""
-        return 200 if self.error is None else _HTTP[self.error.code]
+        return 200 if self.error is None else HTTP[self.error.code]
 
 
-_HTTP = {row.code: row.http for row in ErrorCode}
+HTTP = {row.code: row.http for row in ErrorCode}
+"""The status each code travels with."""
 
 
 def problem(

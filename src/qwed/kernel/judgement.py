@@ -33,6 +33,10 @@ _LASTING = frozenset({ErrorCode.TOOL_NOT_ALLOWED.code, ErrorCode.UNKNOWN_ACTION_
 _UNSETTLED = frozenset({Status.INCONCLUSIVE, Status.ERROR, Status.UNKNOWN})
 
 
+UNPUNISHED = frozenset({"unresolved_statement"})
+"""Refused like a violation, but an honest mistake: a statement we cannot read, such as VACUUM or CALL."""
+
+
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict, the risk and the decision, in the shapes they are answered and kept in."""
 
@@ -45,6 +49,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     executable_hash: str
     keeps_secret: bool
     """Whether the action carried a secret, so that its hash is not kept either."""
+    violation: bool
+    """Whether it broke a security rule, which costs trust (ruling 4.2)."""
     policy_hash: str | None
     tool_name: str | None
     risk_assessment: RiskAssessment | None
@@ -81,6 +87,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
         executable_hash=(case.executable or case.action).hash,
         keeps_secret=secret,
+        violation=case.verdict is not None and not UNPUNISHED.issuperset(case.verdict.violations),
         policy_hash=_policy_hash(case) if subject is not None else None,
         tool_name=subject.name if called else (case.action.tool if policies is not None else None),
         risk_assessment=_assessment_of(case, decision) if called else None,

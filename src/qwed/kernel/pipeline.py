@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qwed.kernel.answer import Answer, denied
+from qwed.kernel.approvals import expire
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judgement import Judgement, conclude
 from qwed.kernel.services import Services
@@ -67,6 +68,7 @@ async def verify_action(case: Case, services: Services) -> Answer:
 
 
 async def _decide(walk: _Walk, services: Services) -> Answer:
+    expire(services, walk.case.now)
     refusal = _pass(ADMISSION, walk, services)
     if walk.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)

@@ -7,11 +7,13 @@ import msgspec
 
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus, Limits, Permissions
 from qwed.store.credentials import AGENT_TOKEN, mint
-from qwed.words import ErrorCode, MoneyError, Trust, micros_from
+from qwed.store.parts import AgentAdded
+from qwed.words import ErrorCode, Event, MoneyError, Trust, micros_from
 from qwed.words.ids import new_id
 
 TYPES = {"supervised": Trust.SUPERVISED, "autonomous": Trust.AUTONOMOUS, "trusted": Trust.TRUSTED}
@@ -44,7 +46,7 @@ class Registered(NamedTuple):
     token: str
 
 
-async def register(raw: Any, organisation_id: str, role: str, services: Services) -> Registered | Problem:
+async def register(raw: Any, actor: Actor, services: Services) -> Registered | Problem:
     """Keep a new agent, or say which field cannot be used."""
     body = _flat(raw)
     if isinstance(body, Problem):
@@ -52,20 +54,29 @@ async def register(raw: Any, organisation_id: str, role: str, services: Services
     read = _read(body)
     if isinstance(read, Problem):
         return read
-    if read["trust"] is Trust.TRUSTED and role != "owner":
+    if read["trust"] is Trust.TRUSTED and actor.role != "owner":
         return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
-    token = mint(AGENT_TOKEN)
+    token, now = mint(AGENT_TOKEN), services.clock.now()
     agent = Agent(
         agent_id=new_id("agent"),
-        organisation_id=organisation_id,
+        organisation_id=actor.organisation_id,
         status=AgentStatus.ACTIVE,
         token_prefix=token.prefix,
         token_digest=token.digest,
-        created_at=services.clock.now(),
+        created_at=now,
         **read,
     )
-    await services.store.add_agent(agent)
-    return Registered(agent, token.text)
+    change = change_of(
+        Event.REGISTERED,
+        actor.by,
+        actor.organisation_id,
+        now,
+        agent_id=agent.agent_id,
+        level_after=int(agent.trust),
+        parts=(AgentAdded(agent),),
+    )
+    kept = await keep(change, services)
+    return kept if isinstance(kept, Problem) else Registered(agent, token.text)
 
 
 def _flat(raw: Any) -> dict[str, Any] | Problem:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from qwed.engines.verdicts import Verdicts
+from qwed.kernel.doorbell import Doorbells
 from qwed.kernel.judgement import Judgements
 from qwed.kernel.tools import TOOLS, Tool
 from qwed.ledger.attest import Signer
@@ -24,6 +25,7 @@ class Services:
     signer: Signer
     settings: Settings
     judgements: Judgements = field(default_factory=Judgements)
+    doorbells: Doorbells = field(default_factory=Doorbells)
     clock: Clock = field(default_factory=Clock)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
     at_stage: Callable[[str], None] | None = None

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from qwed.engines.pool import EnginePool
 from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Verdicts
+from qwed.kernel.organisations import minted
 from qwed.kernel.services import Services
 from qwed.ledger.attest import KEY_FILE, Signer, fresh_key, key_from
 from qwed.settings import Settings
-from qwed.store.agent import Key
-from qwed.store.credentials import API_KEY, mint
 from qwed.store.protocol import Store
 from qwed.store.sqlite import MEMORY, SqliteStore
 from qwed.words.clock import Clock
@@ -39,6 +38,7 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
         clock=clock,
         max_steps=settings.max_steps,
         lease_seconds=settings.step_lease_seconds,
+        max_open_approvals=settings.max_open_approvals,
     )
     with ExitStack() as failing:
         # A start that fails gives the directory back.
@@ -72,22 +72,13 @@ def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> t
     known = store.first_organisation()
     if known is not None:
         return known, None
-    owner, now = mint(API_KEY), clock.now()
+    organisation_id, now = new_id("org"), clock.now()
+    owner = minted(organisation_id, "first owner", "owner", now)
     if directory is not None:
         # Before the store knows it: a crash between the two leaves a key that opens nothing, not a locked house.
         _write_private(directory / OWNER_KEY_FILE, owner.text)
-    organisation_id = new_id("org")
-    key = Key(
-        key_id=new_id("key"),
-        organisation_id=organisation_id,
-        name="first owner",
-        role="owner",
-        prefix=owner.prefix,
-        digest=owner.digest,
-        created_at=now,
-    )
     # Together: an organisation whose owner has no key would be a locked house.
-    store.add_organisation(organisation_id, "default", now, key).block(_PATIENCE)
+    store.add_organisation(organisation_id, "default", now, owner.key).block(_PATIENCE)
     return organisation_id, owner.text
 
 

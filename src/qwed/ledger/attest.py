@@ -61,7 +61,8 @@ class Signer:
                 "decision": leaf.decision,
                 "risk_level": leaf.risk_level,
                 "agent_id": leaf.agent_id,
-                "activity_id": leaf.activity_id,
+                # The action that was asked about, whether it was permitted at once or by a person later.
+                "activity_id": leaf.about or leaf.activity_id,
                 "policy_hash": leaf.policy_hash,
                 "log": {"index": log_index},
             },

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from qwed.store.agent import Agent
+from qwed.store.conduct import Conduct
 from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.protocol import Reservation, Settlement
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
@@ -116,9 +117,10 @@ class LiveState:
         past, step = reservation.conversation.past, reservation.step
         return past.refuses_step(step.number, self._max_steps) or past.refuses_loop(step)
 
-    def accept(self, settlement: Settlement, spent: Spent, past: Past | None, written: int) -> None:
+    def accept(self, settlement: Settlement, spent: Spent, conduct: Conduct, past: Past | None, written: int) -> None:
         """Take over what was submitted to be written. Nothing here can fail, so memory is never ahead of the writer."""
-        self._usages[settlement.agent.agent_id].spent = spent
+        usage = self._usages[settlement.agent.agent_id]
+        usage.spent, usage.conduct = spent, conduct
         reservation = settlement.reservation
         if reservation is None:
             return

@@ -1,7 +1,8 @@
 """What every store can do, and the values it speaks in.
 
 `reserve_step` and `hold` are cheap and not durable: a crash must free them. `settle` writes step, counters, activity
-and approval in one durable transaction; its ticket completes after the commit.
+and approval in one durable transaction; `change` does the same for what happens around decisions (see `parts.py`).
+Their tickets complete after the commit.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from qwed.store.agent import Agent, Key
+from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Conversation, Step
+from qwed.store.parts import Approval, Conflict, Part, Webhook
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
 from qwed.waiting import Ticket
 from qwed.words import Decision, ErrorCode
@@ -50,27 +53,37 @@ class Memory(NamedTuple):
     expires_at: float
 
 
-class Approval(NamedTuple):
-    """A request for a person, bound to one exact action."""
-
-    approval_id: str
-    action_hash: str
-    cost: int
-    tokens: int
-    high_risk_calls: int
-    created_at: float
-    expires_at: float
-
-
 class Activity(NamedTuple):
-    """One answer on its way into the log."""
+    """One answer, or one change, on its way into the log."""
 
     activity_id: str
-    decision: Decision
+    decision: Decision | None
     at: float
     cost: int
     leaf: str
     payload: str
+    event: str = ""
+    """What changed; a decision has none."""
+    attested: bool = False
+
+
+class Notice(NamedTuple):
+    """Something to tell the organisation's webhook: ids, no content."""
+
+    notice_id: str
+    event: str
+    body: str
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happens around decisions: its leaf, what it changes, whom to tell. All of it or nothing."""
+
+    organisation_id: str
+    agent_id: str = ""
+    """In whose activity it stands; the organisation's own where there is none."""
+    activity: Activity
+    parts: tuple[Part, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +96,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     reservation: Reservation | None = None
     approval: Approval | None = None
     memory: Memory | None = None
+    notices: tuple[Notice, ...] = ()
+    mark: Mark = Mark.NONE
+    degrade: Callable[[Agent, Agent, Offence], Change] | None = None
+    """Says how a loss of trust is logged, given the agent before and after it."""
 
 
 class Settled(NamedTuple):
@@ -93,13 +110,61 @@ class Settled(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One activity as it was kept."""
+    """One activity as it was kept, and what became of it."""
 
     sequence: int
     log_index: int
     organisation_id: str
     leaf: str
     payload: str
+    success: int | None = None
+    result_hash: str | None = None
+    executed_at: float | None = None
+    approval_id: str | None = None
+    approval_state: str | None = None
+    expires_at: float | None = None
+    resolution: str | None = None
+    resolved_in: str | None = None
+    """The activity in which a person, or the end of its time, settled it."""
+
+
+class KeptApproval(NamedTuple):
+    """One approval as it was kept, with the activity that asked for it."""
+
+    approval_id: str
+    organisation_id: str
+    agent_id: str
+    activity_id: str
+    action_hash: str
+    state: str
+    cost: int
+    tokens: int
+    high_risk_calls: int
+    created_at: float
+    expires_at: float
+    kind: str
+    requested_by: str
+    request: str | None
+    resolution: str | None
+    leaf: str
+    payload: str
+
+    def state_at(self, now: float) -> str:
+        """How it stands: what has run out is expired, whether or not that was written down yet."""
+        return "expired" if self.state == "pending" and self.expires_at <= now else self.state
+
+
+class Delivery(NamedTuple):
+    """A notice that is due, and where it goes."""
+
+    notice_id: str
+    organisation_id: str
+    url: str
+    secret: str
+    event: str
+    body: str
+    created_at: float
+    attempts: int
 
 
 class Tally(NamedTuple):
@@ -112,6 +177,7 @@ class Tally(NamedTuple):
     pending: int = 0
     budget_exceeded: int = 0
     cost: int = 0
+    attestations: int = 0
 
 
 class KeyClaim(NamedTuple):
@@ -128,19 +194,23 @@ class Store(Protocol):
 
     def first_organisation(self) -> str | None: ...
 
-    def add_key(self, key: Key) -> Ticket[None]: ...
-
     def find_key(self, prefix: str) -> Key | None: ...
 
-    def add_agent(self, agent: Agent) -> Ticket[None]: ...
+    def list_keys(self, organisation_id: str) -> Sequence[Key]: ...
 
     def find_agent(self, agent_id: str) -> Agent | None: ...
 
     def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]: ...
 
+    def halted(self, organisation_id: str) -> bool: ...
+
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]: ...
 
-    def put_tool(self, organisation_id: str, name: str, row: bytes) -> Ticket[None]: ...
+    def webhook(self, organisation_id: str) -> Webhook | None: ...
+
+    def webhook_record(self, organisation_id: str) -> Webhook | None: ...
+
+    def undelivered(self, organisation_id: str) -> int: ...
 
     def claim_key(self, agent_id: str, key: str, body_hash: str, now: float) -> KeyClaim: ...
 
@@ -154,13 +224,23 @@ class Store(Protocol):
 
     def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode: ...
 
+    def change(self, change: Change) -> Ticket[int] | Conflict: ...
+
     def spent(self, agent_id: str, now: float) -> Spent: ...
 
     def find_activity(self, agent_id: str, activity_id: str) -> Entry | None: ...
 
     def activities(self, query: "ActivityQuery") -> Sequence[Entry]: ...
 
+    def changes(self, organisation_id: str, limit: int, before: int | None) -> Sequence[Entry]: ...
+
     def tally(self, agent_id: str, since: float | None, until: float | None) -> Tally: ...
+
+    def find_approval(self, approval_id: str) -> KeptApproval | None: ...
+
+    def list_approvals(self, query: "ApprovalQuery") -> Sequence[KeptApproval]: ...
+
+    def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]: ...
 
     def close(self) -> None: ...
 
@@ -174,3 +254,17 @@ class ActivityQuery(NamedTuple):
     decision: str | None = None
     since: float | None = None
     until: float | None = None
+    kind: str = "decision"
+    """`decision`, `change` or `all`."""
+
+
+class ApprovalQuery(NamedTuple):
+    """Which approvals of one organisation, newest first."""
+
+    organisation_id: str
+    limit: int
+    before: str | None = None
+    state: str | None = None
+    agent_id: str | None = None
+    now: float = 0.0
+    """What has run out by now is expired, whether or not that was written down yet."""

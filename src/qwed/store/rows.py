@@ -5,14 +5,30 @@ from typing import Any
 import msgspec
 
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
-from qwed.store.protocol import ActivityQuery, Approval, Memory, Settled, Settlement
+from qwed.store.parts import Approval, Webhook
+from qwed.store.protocol import ActivityQuery, ApprovalQuery, Memory, Settled, Settlement
 from qwed.words import Trust
 
 Row = tuple[Any, ...]
 
 INSERT_KEY = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_AGENT = "INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)"
+UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
+INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)"
+RESOLVE_APPROVAL = (
+    "UPDATE approvals SET state = ?, resolution = ?, resolved_in = ? WHERE approval_id = ? AND state = 'pending'"
+)
+SELECT_ELEVATION = "SELECT 1 FROM approvals WHERE agent_id = ? AND kind = 'trust_elevation' AND state = 'pending'"
+SELECT_KEYS = "SELECT * FROM keys WHERE organisation_id = ? ORDER BY created_at, rowid"
+PUT_WEBHOOK = "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+SELECT_WEBHOOK = "SELECT * FROM webhooks WHERE organisation_id = ?"
+INSERT_NOTICE = (
+    "INSERT INTO outbox SELECT ?, ?, ?, ?, ?, ?, 0 WHERE (SELECT count(*) FROM outbox WHERE organisation_id = ?) < ?"
+)
+SELECT_DUE = (
+    "SELECT notice_id, organisation_id, url, secret, event, body, created_at, attempts "
+    "FROM outbox JOIN webhooks USING (organisation_id) WHERE due_at <= ? ORDER BY due_at LIMIT ?"
+)
 INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_EXPIRED_MEMORIES = (
     "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at < ? LIMIT 16)"
@@ -21,19 +37,46 @@ SELECT_CONVERSATION = (
     "SELECT last_step, steps, fingerprint, repeats, window FROM conversations "
     "WHERE agent_id = ? AND conversation_id = ?"
 )
-ENTRY = "sequence, log_index, organisation_id, leaf, payload"
+ENTRY = (
+    "a.sequence, a.log_index, a.organisation_id, a.leaf, a.payload, e.success, e.result_hash, e.at, "
+    "p.approval_id, p.state, p.expires_at, p.resolution, p.resolved_in"
+)
+_ACTIVITIES = (
+    "activities a LEFT JOIN executions e USING (activity_id) "
+    "LEFT JOIN approvals p ON p.activity_id = a.activity_id AND a.event = ''"
+)
+SELECT_ACTIVITY = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ? AND a.agent_id = ?"  # noqa: S608 - constants
 SELECT_ACTIVITIES = (
-    f"SELECT {ENTRY} FROM activities WHERE agent_id = ? "  # noqa: S608 - a constant
-    "AND at >= ? AND at < ? AND (? IS NULL OR decision = ?) "
-    "AND (? IS NULL OR (at, sequence) < ((SELECT at FROM activities WHERE sequence = ?), ?)) "
-    "ORDER BY at DESC, sequence DESC LIMIT ?"
+    f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
+    "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
+    "AND (? IS NULL OR (a.at, a.sequence) < ((SELECT at FROM activities WHERE sequence = ?), ?)) "
+    "AND (? = 'all' OR (a.event = '') = (? = 'decision')) "
+    "ORDER BY a.at DESC, a.sequence DESC LIMIT ?"
+)
+SELECT_CHANGES = (
+    f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.organisation_id = ? AND a.event != '' "  # noqa: S608 - constants
+    "AND (? IS NULL OR a.sequence < ?) ORDER BY a.sequence DESC LIMIT ?"
+)
+_APPROVAL = (
+    "SELECT p.approval_id, p.organisation_id, p.agent_id, p.activity_id, p.action_hash, p.state, p.cost, p.tokens, "
+    "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, a.leaf, a.payload "
+    "FROM approvals p JOIN activities a USING (activity_id) "
+)
+SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
+SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+_STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
+SELECT_APPROVALS = (
+    _APPROVAL + "WHERE p.organisation_id = ? AND (? IS NULL OR p.approval_id < ?) "
+    f"AND (? IS NULL OR {_STATE_NOW} = ?) AND (? IS NULL OR p.agent_id = ?) "
+    "ORDER BY p.approval_id DESC LIMIT ?"
 )
 SELECT_TALLY = (
-    "SELECT decision, sum(actions), sum(cost) FROM tallies WHERE agent_id = ? AND day >= ? AND day < ? "
-    "GROUP BY decision"
+    "SELECT decision, sum(actions), sum(cost), sum(attestations) FROM tallies "
+    "WHERE agent_id = ? AND day >= ? AND day < ? GROUP BY decision"
 )
 COUNT_ACTIVITIES = (
-    "SELECT decision, count(*), sum(coalesce(leaf ->> 'cost_micros', 0)) FROM activities "
+    "SELECT decision, sum(event = ''), sum(coalesce(leaf ->> 'cost_micros', 0)), "
+    "sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities "
     "WHERE agent_id = ? AND at >= ? AND at < ? GROUP BY decision"
 )
 BEGINNING, END = 0.0, 1e11
@@ -114,20 +157,38 @@ def to_agent(row: Row) -> Agent:
     )
 
 
-def of_approval(settlement: Settlement, approval: Approval) -> Row:
-    """The row of the approval a PENDING decision asks for."""
+def of_changed_agent(agent: Agent) -> Row:
+    """The values of UPDATE_AGENT: what about an agent can change."""
+    return (int(agent.trust), str(agent.status), agent.token_prefix, agent.token_digest, agent.agent_id)
+
+
+def of_approval(organisation_id: str, agent_id: str, activity_id: str, approval: Approval) -> Row:
+    """The row of an approval that is asked for."""
     return (
         approval.approval_id,
-        settlement.agent.organisation_id,
-        settlement.agent.agent_id,
-        settlement.activity.activity_id,
+        organisation_id,
+        agent_id,
+        activity_id,
         approval.action_hash,
         approval.cost,
         approval.tokens,
         approval.high_risk_calls,
         approval.created_at,
         approval.expires_at,
+        approval.kind,
+        approval.requested_by,
+        approval.request,
     )
+
+
+def of_webhook(webhook: Webhook) -> Row:
+    """The row of a webhook."""
+    return (webhook.organisation_id, webhook.url, " ".join(webhook.events), *webhook[3:])
+
+
+def to_webhook(row: Row) -> Webhook:
+    """The webhook in a row."""
+    return Webhook(row[0], row[1], tuple(row[2].split()), *row[3:])
 
 
 def of_memory(settlement: Settlement, memory: Memory, settled: Settled) -> Row:
@@ -153,5 +214,22 @@ def of_activity_query(query: ActivityQuery) -> Row:
         query.before,
         query.before,
         query.before,
+        query.kind,
+        query.kind,
+        query.limit,
+    )
+
+
+def of_approval_query(query: ApprovalQuery) -> Row:
+    """The values of SELECT_APPROVALS."""
+    return (
+        query.organisation_id,
+        query.before,
+        query.before,
+        query.state,
+        query.now,
+        query.state,
+        query.agent_id,
+        query.agent_id,
         query.limit,
     )

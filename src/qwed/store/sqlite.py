@@ -1,37 +1,41 @@
 """The embedded store: SQLite in one directory, owned by one process. DESIGN 6."""
 
 import fcntl
-import math
 import os
 import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from qwed.store import rows
 from qwed.store.agent import Agent, Key
+from qwed.store.changes import Desk, accept, refuse
+from qwed.store.conduct import PENALTY, Conduct, Mark, Offence
 from qwed.store.conversation import Conversation, Past, Step
+from qwed.store.known import Known
 from qwed.store.live import LiveState
 from qwed.store.migrate import migrate
+from qwed.store.outbox import OutboxTable
+from qwed.store.parts import ApprovalResolved, Conflict, Webhook
 from qwed.store.protocol import (
-    ActivityQuery,
-    Entry,
+    Change,
+    KeptApproval,
     KeyClaim,
     Remembered,
     Reservation,
     Settled,
     Settlement,
     StoreError,
-    Tally,
 )
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
+from qwed.store.writes import add_change, tally_row, write_of
 from qwed.waiting import Ticket, announce
-from qwed.words import Decision, ErrorCode
-from qwed.words.clock import DAY, Clock
+from qwed.words import Decision, ErrorCode, Trust
+from qwed.words.clock import Clock
 
 MEMORY = ":memory:"
 FILE_NAME = "qwed.db"
@@ -42,11 +46,22 @@ class DataDirectoryInUse(RuntimeError):
     """Another process owns the data directory."""
 
 
-class SqliteStore:
-    """Implements `Store`. Hot state lives in memory and is written with each decision; see `LiveState`."""
+class SqliteStore(OutboxTable):
+    """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
 
-    def __init__(self, place: Path | str, *, clock: Clock, max_steps: int = 50, lease_seconds: float = 30) -> None:
+    def __init__(
+        self,
+        place: Path | str,
+        *,
+        clock: Clock,
+        max_steps: int = 50,
+        lease_seconds: float = 30,
+        max_open_approvals: int = 1_000,
+    ) -> None:
         self._clock = clock
+        self._max_open_approvals = max_open_approvals
+        self.on_notice: Callable[[], None] = _nobody
+        """Called from the writing thread once a notice is durable; must not wait."""
         self._lock = threading.RLock()
         self._lock_file: int | None = None
         self._open(place)
@@ -59,11 +74,10 @@ class SqliteStore:
         )
         self._next_index: dict[str, int] = {}
         self._submitted = 0
+        self._asked_for_expired = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
         self._lease_seconds = lease_seconds
-        self._agents: dict[str, Agent] = {}
-        self._keys: dict[str, Key] = {}
-        self._tools: dict[str, dict[str, bytes]] = {}
+        self._known = Known(self._lock, self._one, self._all)
 
     def _open(self, place: Path | str) -> None:
         self._writer: GroupWriter | InlineWriter | ClosedWriter
@@ -91,7 +105,7 @@ class SqliteStore:
         # Two readers, because a long page of history must not hold up a decision that reads one row.
         self._reader, self._browser = _connect(str(file)), _connect(str(file))
         self._browse_lock = threading.Lock()
-        self._writer = GroupWriter(writing, self._distrust, StillThere(file).check)
+        self._writer = GroupWriter(writing, self._distrust, StillThere(file).check, lambda: self.on_notice())
 
     def close(self) -> None:
         """Write what is queued and give the directory back."""
@@ -114,7 +128,7 @@ class SqliteStore:
 
     def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]:
         return self._write(
-            ("INSERT INTO organisations VALUES (?, ?, ?)", (organisation_id, name, now)),
+            ("INSERT INTO organisations VALUES (?, ?, ?, NULL)", (organisation_id, name, now)),
             (rows.INSERT_KEY, rows.of_key(owner)),
         )
 
@@ -122,29 +136,15 @@ class SqliteStore:
         row = self._one("SELECT organisation_id FROM organisations ORDER BY created_at, rowid LIMIT 1", ())
         return None if row is None else str(row[0])
 
-    def add_key(self, key: Key) -> Ticket[None]:
-        return self._write((rows.INSERT_KEY, rows.of_key(key)))
-
     def find_key(self, prefix: str) -> Key | None:
-        known = self._keys.get(prefix)
-        if known is None:
-            row = self._one("SELECT * FROM keys WHERE prefix = ?", (prefix,))
-            if row is None:
-                return None
-            known = self._keys[prefix] = rows.to_key(row)
-        return None if known.revoked_at is not None else known
+        known = self._known.key(prefix)
+        return None if known is None or known.revoked_at is not None else known
 
-    def add_agent(self, agent: Agent) -> Ticket[None]:
-        return self._write((rows.INSERT_AGENT, rows.of_agent(agent)))
+    def list_keys(self, organisation_id: str) -> Sequence[Key]:
+        return self._known.keys(organisation_id)
 
     def find_agent(self, agent_id: str) -> Agent | None:
-        known = self._agents.get(agent_id)
-        if known is None:
-            row = self._one("SELECT * FROM agents WHERE agent_id = ?", (agent_id,))
-            if row is None:
-                return None
-            known = self._agents[agent_id] = rows.to_agent(row)
-        return known
+        return self._known.agent(agent_id)
 
     def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]:
         found = self._all(
@@ -153,19 +153,14 @@ class SqliteStore:
         )
         return [rows.to_agent(row) for row in found]
 
-    def tool_rows(self, organisation_id: str) -> dict[str, bytes]:
-        known = self._tools.get(organisation_id)
-        if known is not None:
-            return known
-        # Locked, so that what was read before a change is not remembered after it.
-        with self._lock:
-            found = self._all("SELECT name, row FROM tools WHERE organisation_id = ?", (organisation_id,))
-            return self._tools.setdefault(organisation_id, dict(found))
+    def halted(self, organisation_id: str) -> bool:
+        return self._known.halted(organisation_id)
 
-    def put_tool(self, organisation_id: str, name: str, row: bytes) -> Ticket[None]:
-        with self._lock:
-            self._tools[organisation_id] = {**self.tool_rows(organisation_id), name: row}
-            return self._write(("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", (organisation_id, name, row)))
+    def tool_rows(self, organisation_id: str) -> dict[str, bytes]:
+        return self._known.tools(organisation_id)
+
+    def webhook(self, organisation_id: str) -> Webhook | None:
+        return self._known.webhook(organisation_id)
 
     # Deciding
 
@@ -203,25 +198,98 @@ class SqliteStore:
             self._live.release(reservation)
 
     def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode:
-        agent, decision, reservation = settlement.agent, settlement.decision, settlement.reservation
+        agent, decision = settlement.agent, settlement.decision
         with self._lock:
             past = None
             if decision.commits:
-                if reservation is None:
-                    raise ValueError("a decision that commits needs a reserved step")
-                refusal = self._live.refuses_commit(reservation)
+                refusal = self._refuse_commit(settlement)
                 if refusal is not None:
                     return refusal
-                past = reservation.conversation.past.after(reservation.step, decision)
-            spent = self._live.usage(agent.agent_id).spent.at(settlement.activity.at)
+                past = _past_after(settlement)
+            at = settlement.activity.at
+            usage = self._live.usage(agent.agent_id)
+            spent, conduct = usage.spent.at(at), usage.conduct
+            fallout: tuple[Change, ...] = ()
             if settlement.charge is not NOTHING:
                 spent = spent.plus(settlement.charge, decision, agent.limits)
+            if settlement.mark is not Mark.NONE:
+                conduct, offences = conduct.after(settlement.mark, at)
+                fallout = self._degrade(settlement, offences) if offences else ()
             settled = Settled(self._next(agent.organisation_id), spent)
-            ticket = self._writer.submit(_write_of(settlement, settled, past))
-            self._submitted += 1
-            self._next_index[agent.organisation_id] = settled.log_index + 1
-            self._live.accept(settlement, spent, past, self._submitted)
+            write = write_of(settlement, settled, past)
+            write.usage = (agent.agent_id, *spent, *conduct)
+            for place, change in enumerate(fallout, settled.log_index + 1):
+                add_change(write, change, place)
+            ticket = self._submit(write, agent.organisation_id)
+            self._live.accept(settlement, spent, conduct, past, self._submitted)
+            for change in fallout:
+                accept(change.parts, self._desk())
             return ticket
+
+    def _refuse_commit(self, settlement: Settlement) -> ErrorCode | None:
+        """Asked at the moment of truth: what was true when the walk began may not be true any more."""
+        reservation, agent = settlement.reservation, settlement.agent
+        if reservation is None:
+            raise ValueError("a decision that commits needs a reserved step")
+        current = self._known.agent(agent.agent_id)
+        if current is None or not self._known.is_active(current):
+            return ErrorCode.AGENT_SUSPENDED
+        if current is not agent and current != agent:
+            return ErrorCode.AGENT_CHANGED
+        waiting = self._live.usage(agent.agent_id).spent.open_approvals
+        if settlement.approval is not None and waiting >= self._max_open_approvals:
+            return ErrorCode.APPROVALS_FULL
+        return self._live.refuses_commit(reservation)
+
+    def _degrade(self, settlement: Settlement, offences: Sequence[Offence]) -> tuple[Change, ...]:
+        """Spec 8.3: the changes that the offences bring, each from where the one before it left the agent."""
+        current = self._known.agent(settlement.agent.agent_id)
+        changes: list[Change] = []
+        for offence in offences:
+            if current is None or settlement.degrade is None or current.trust is Trust.UNTRUSTED:
+                break
+            after = replace(current, trust=Trust(max(current.trust - PENALTY[offence], 0)))
+            change = settlement.degrade(current, after, offence)
+            changes.append(change)
+            current = after
+        return tuple(changes)
+
+    def change(self, change: Change) -> Ticket[int] | Conflict:
+        with self._lock:
+            conflict = refuse(change.parts, self._desk())
+            if conflict is not None:
+                return conflict
+            index = self._next(change.organisation_id)
+            write = Write(result=index)
+            add_change(write, change, index)
+            spending = self._spending_of(change)
+            if spending is not None:
+                usage, spent = spending
+                write.usage = (change.agent_id, *spent, *usage.conduct)
+                write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
+            ticket = self._submit(write, change.organisation_id)
+            accept(change.parts, self._desk())
+            if spending is not None:
+                usage.spent = spent
+            return ticket
+
+    def _spending_of(self, change: Change) -> tuple[Usage, Spent] | None:
+        """What a waiting action held becomes used or free in the same transaction that settles it."""
+        for part in change.parts:
+            if isinstance(part, ApprovalResolved) and part.kind == "action":
+                usage = self._live.usage(part.agent_id)
+                held = (part.cost, part.tokens, part.high_risk_calls)
+                return usage, usage.spent.at(part.at).resolved(*held, used=part.state == "approved")
+        return None
+
+    def _submit(self, write: Write, organisation_id: str) -> Ticket[Any]:
+        ticket = self._writer.submit(write)
+        self._submitted += 1
+        self._next_index[organisation_id] = write.activities[-1][1] + 1
+        return ticket
+
+    def _desk(self) -> Desk:
+        return Desk(self._known, self._one, self._submitted, self._writer.written)
 
     def _next(self, organisation_id: str) -> int:
         index = self._next_index.get(organisation_id)
@@ -230,34 +298,22 @@ class SqliteStore:
             index = (row[0] if row else None) or 0
         return index
 
-    # Looking back
+    # Looking
 
     def spent(self, agent_id: str, now: float) -> Spent:
         with self._lock:
             return self._live.usage(agent_id).spent.at(now)
 
-    def find_activity(self, agent_id: str, activity_id: str) -> Entry | None:
-        row = self._one(
-            f"SELECT {rows.ENTRY} FROM activities WHERE activity_id = ? AND agent_id = ?",  # noqa: S608 - a constant
-            (activity_id, agent_id),
-        )
-        return None if row is None else Entry(*row)
-
-    def activities(self, query: ActivityQuery) -> Sequence[Entry]:
-        found = self._all(rows.SELECT_ACTIVITIES, rows.of_activity_query(query))
-        return [Entry(*row) for row in found]
-
-    def tally(self, agent_id: str, since: float | None, until: float | None) -> Tally:
-        begin, end = rows.BEGINNING if since is None else since, rows.END if until is None else until
-        first, last = math.ceil(begin / DAY), int(end // DAY)
-        if first > last:
-            found = self._all(rows.COUNT_ACTIVITIES, (agent_id, begin, end))
-        else:
-            # Whole days are running sums; only what is left of the first and the last day is counted.
-            found = self._all(rows.SELECT_TALLY, (agent_id, first, last))
-            found += self._all(rows.COUNT_ACTIVITIES, (agent_id, begin, first * DAY))
-            found += self._all(rows.COUNT_ACTIVITIES, (agent_id, last * DAY, end))
-        return _tally_of(found)
+    def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]:
+        """What has run out and is not settled; asked at most once a second."""
+        with self._lock:
+            if now < self._asked_for_expired + 1:
+                return ()
+            self._asked_for_expired = now
+        found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED, (now, limit))]
+        if len(found) == limit:
+            self._asked_for_expired = 0.0
+        return [approval for approval in found if not self._known.taken(approval.approval_id)]
 
     # The database
 
@@ -291,7 +347,7 @@ class SqliteStore:
 
     def _load_usage(self, agent_id: str) -> Usage:
         row = self._one("SELECT * FROM usage WHERE agent_id = ?", (agent_id,))
-        return Usage(Spent(*row[1:]) if row is not None else Spent())
+        return Usage() if row is None else Usage(Spent(*row[1:-3]), Conduct(*row[-3:]))
 
     def _distrust(self) -> None:
         """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
@@ -302,7 +358,7 @@ class SqliteStore:
                 write.ticket.fail(failure)
             announce(write.ticket for write in behind)
             self._next_index.clear()
-            self._tools.clear()
+            self._known.forget()
             self._live.distrust()
 
 
@@ -324,48 +380,13 @@ def _identity(name: str) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _write_of(settlement: Settlement, settled: Settled, past: Past | None) -> Write:
-    agent, activity, reservation = settlement.agent, settlement.activity, settlement.reservation
-    statements: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    if settlement.approval is not None:
-        statements = ((rows.INSERT_APPROVAL, rows.of_approval(settlement, settlement.approval)),)
-    if settlement.memory is not None:
-        statements += (
-            (rows.DELETE_EXPIRED_MEMORIES, (activity.at,)),
-            (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
-        )
-    return Write(
-        result=settled,
-        statements=statements,
-        activity=(
-            agent.organisation_id,
-            settled.log_index,
-            activity.activity_id,
-            agent.agent_id,
-            activity.at,
-            activity.decision,
-            activity.leaf,
-            activity.payload,
-        ),
-        conversation=None if past is None or reservation is None else (*reservation.place[:2], *past),
-        usage=(agent.agent_id, *settled.spent),
-        tally=(agent.agent_id, int(activity.at // DAY), activity.decision, activity.cost),
-    )
+def _nobody() -> None:
+    """Nobody waits for notices."""
 
 
-def _tally_of(found: list[tuple[Any, ...]]) -> Tally:
-    counts: Counter[str] = Counter()
-    for decision, count, _cost in found:
-        counts[decision] += count
-    return Tally(
-        total_actions=counts.total(),
-        approved=counts[Decision.APPROVED],
-        denied=counts[Decision.DENIED],
-        corrected=counts[Decision.CORRECTED],
-        pending=counts[Decision.PENDING],
-        budget_exceeded=counts[Decision.BUDGET_EXCEEDED],
-        cost=sum(cost for _decision, _count, cost in found),
-    )
+def _past_after(settlement: Settlement) -> Past | None:
+    reservation = settlement.reservation
+    return None if reservation is None else reservation.conversation.past.after(reservation.step, settlement.decision)
 
 
 def _connect(place: str) -> sqlite3.Connection:

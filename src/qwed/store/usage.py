@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from qwed.store.agent import Limits
+from qwed.store.conduct import CLEAN_RECORD, Conduct
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR
 
@@ -65,6 +66,7 @@ class Spent(NamedTuple):
     pending_cost: int = 0
     pending_tokens: int = 0
     pending_high_risk: int = 0
+    open_approvals: int = 0
 
     def at(self, now: float) -> "Spent":
         """The counters in the hour and day of `now`: fresh where a new one has begun. What is pending moves along."""
@@ -95,6 +97,23 @@ class Spent(NamedTuple):
             self.pending_cost + cost if pending else self.pending_cost,
             self.pending_tokens + tokens if pending else self.pending_tokens,
             self.pending_high_risk + high_risk if pending else self.pending_high_risk,
+            self.open_approvals + 1 if pending else self.open_approvals,
+        )
+
+    def resolved(self, cost: int, tokens: int, high_risk: int, *, used: bool) -> "Spent":
+        """The counters once a waiting action is settled: what it held is used when approved, free when not."""
+        free = self._replace(
+            pending_cost=self.pending_cost - cost,
+            pending_tokens=self.pending_tokens - tokens,
+            pending_high_risk=self.pending_high_risk - high_risk,
+            open_approvals=self.open_approvals - 1,
+        )
+        if not used:
+            return free
+        return free._replace(
+            cost_day=self.cost_day + cost,
+            tokens_day=self.tokens_day + tokens,
+            high_risk_day=self.high_risk_day + high_risk,
         )
 
 
@@ -113,6 +132,7 @@ class Usage:
     """What an agent has spent, and what its requests in flight may still spend."""
 
     spent: Spent = NOTHING_SPENT
+    conduct: Conduct = CLEAN_RECORD
     held: Charge = NOTHING
     """Never on disk, so a crash frees it."""
     _checked_for: Limits | None = None

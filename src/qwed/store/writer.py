@@ -7,6 +7,7 @@ once per batch, in their last state: the batch is one transaction, so no state i
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from operator import add
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -31,6 +32,7 @@ _NUL = "\\u0000"
 _WRITE_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 _encode = msgspec.json.Encoder().encode
+_LEAF, _PAYLOAD = 6, 7
 
 
 class Write(msgspec.Struct, gc=False):
@@ -39,22 +41,25 @@ class Write(msgspec.Struct, gc=False):
     ticket: Ticket[Any] = msgspec.field(default_factory=Ticket)
     result: Any = None
     statements: tuple[tuple[str, Row], ...] = ()
-    activity: Row | None = None
+    activities: tuple[Row, ...] = ()
     conversation: Row | None = None
     usage: Row | None = None
-    tally: tuple[str, int, str, int] | None = None
+    tally: tuple[str, int, str, int, int, int] | None = None
+    """Agent, day, decision, actions, cost and attestations."""
+    tells: bool = False
+    """Whether it brings a notice."""
 
     @property
     def size(self) -> int:
         """Roughly how many characters it brings."""
-        return 0 if self.activity is None else len(self.activity[-1]) + len(self.activity[-2])
+        return sum(len(row[_LEAF]) + len(row[_PAYLOAD]) for row in self.activities)
 
 
 def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
     """Write all of `batch` in one transaction, or nothing of it."""
     conversations = _last(write.conversation for write in batch)
     rows = (
-        _json([write.activity for write in batch if write.activity]),
+        _json([row for write in batch for row in write.activities]),
         _json(conversations),
         _json(_last((write.usage for write in batch), width=1)),
         _json(_sums(batch)),
@@ -90,10 +95,9 @@ def _sums(batch: list[Write]) -> list[Row]:
     sums: dict[tuple[str, int, str], list[int]] = {}
     for write in batch:
         if write.tally:
-            agent_id, day, decision, cost = write.tally
-            total = sums.setdefault((agent_id, day, decision), [0, 0])
-            total[0] += 1
-            total[1] += cost
+            agent_id, day, decision, *more = write.tally
+            total = sums.setdefault((agent_id, day, decision), [0, 0, 0])
+            total[:] = map(add, total, more)
     return [(*key, *total) for key, total in sums.items()]
 
 
@@ -102,19 +106,24 @@ FAILURES = (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, Memory
 
 
 def _always() -> None:
-    """No condition."""
+    """No condition, and nobody to tell."""
 
 
 class GroupWriter:
     """One thread that owns the writing connection."""
 
     def __init__(
-        self, connection: sqlite3.Connection, on_failure: Callable[[], None], require: Callable[[], None] = _always
+        self,
+        connection: sqlite3.Connection,
+        on_failure: Callable[[], None],
+        require: Callable[[], None] = _always,
+        on_notice: Callable[[], None] = _always,
     ) -> None:
         self._connection = connection
         self._on_failure = on_failure
         self._require = require
         """Raises where a commit would be worth nothing."""
+        self._on_notice = on_notice
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self.written = 0
@@ -183,6 +192,8 @@ class GroupWriter:
         for write in batch:
             write.ticket.complete(write.result)
         announce(write.ticket for write in batch)
+        if any(write.tells for write in batch):
+            self._on_notice()
 
     def _fail(self, batch: list[Write], error: Exception) -> None:
         self._on_failure()

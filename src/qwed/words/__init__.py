@@ -4,6 +4,7 @@ from qwed.words.canonical import NotCanonical, canonical, sha256_of
 from qwed.words.decision import Decision, Risk, Status, Trust
 from qwed.words.effect import RISK_OF, Effect, EffectKind, risk_of
 from qwed.words.errors import ErrorCode
+from qwed.words.event import Event
 from qwed.words.money import MoneyError, micros_from, usd_from
 from qwed.words.record import Record
 from qwed.words.verdict import Verdict
@@ -14,6 +15,7 @@ __all__ = [
     "Effect",
     "EffectKind",
     "ErrorCode",
+    "Event",
     "MoneyError",
     "NotCanonical",
     "Record",

@@ -71,6 +71,9 @@ class ErrorCode(Enum):
     TOKENS_EXCEEDED = _Row("QWED-AGENT-BUDGET-003", 429, "token limit exceeded", False, "within_budget")
     INSUFFICIENT_TRUST = _Row("QWED-AGENT-TRUST-001", 200, "insufficient trust level", True, "trust_level_sufficient")
     NEEDS_APPROVAL = _Row("QWED-AGENT-TRUST-002", 200, "action requires approval", False, "approval_given")
+    APPROVALS_FULL = _Row(
+        "QWED-AGENT-TRUST-002", 200, "too many actions of this agent wait for a person", False, "approvals_left"
+    )
 
     MALFORMED = _Row("QWED-REQ-001", 400, "malformed request", True, "request_well_formed")
     TOO_LARGE = _Row("QWED-REQ-002", 413, "request too large", True, "request_within_size")

@@ -71,8 +71,8 @@ def test_agents_are_listed_by_id_in_pages(shop: Shop) -> None:
 def test_a_tool_row_replaces_the_one_before_and_is_seen_at_once(shop: Shop) -> None:
     assert shop.store.tool_rows(ORGANISATION) == {}
     before = shop.store.tool_rows(ORGANISATION)
-    shop.store.put_tool(ORGANISATION, "t", b"1").block(30)
-    shop.store.put_tool(ORGANISATION, "t", b"2").block(30)
+    shop.change(ToolChanged(ORGANISATION, "t", b"1"))
+    shop.change(ToolChanged(ORGANISATION, "t", b"2"))
     assert shop.store.tool_rows(ORGANISATION) == {"t": b"2"}
     assert before == {}, "what a judgement was made under does not change under it"
 

@@ -61,10 +61,10 @@ def _counted(agent: str, requests: int) -> tuple[Any, ...]:
 def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(connection: sqlite3.Connection) -> None:
     batch = [
         Write(
-            activity=_activity(index),
+            activities=(_activity(index),),
             conversation=("agent_1", "c", index + 1, index + 1, "f", 1, ""),
             usage=_counted("agent_1", index + 1),
-            tally=("agent_1", 7, "APPROVED", 10),
+            tally=("agent_1", 7, "APPROVED", 1, 10, 0),
         )
         for index in range(5)
     ]
@@ -102,18 +102,18 @@ def test_a_conversation_is_kept_under_its_own_name_whatever_that_is(connection: 
 
 
 def test_the_same_place_in_a_log_is_never_taken_twice(connection: sqlite3.Connection) -> None:
-    write_batch(connection, [Write(activity=_activity(0))])
+    write_batch(connection, [Write(activities=(_activity(0),))])
     again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}")
     with pytest.raises(sqlite3.IntegrityError):
-        write_batch(connection, [Write(activity=again)])
+        write_batch(connection, [Write(activities=(again,))])
 
 
 def _whole(index: int) -> Write:
     return Write(
-        activity=_activity(index),
+        activities=(_activity(index),),
         conversation=("agent_1", f"c{index}", 1, 1, "f", 1, ""),
         usage=_counted(f"agent_{index}", 1),
-        tally=(f"agent_{index}", 7, "APPROVED", 10),
+        tally=(f"agent_{index}", 7, "APPROVED", 1, 10, 0),
     )
 
 
@@ -125,10 +125,12 @@ def _everything(connection: sqlite3.Connection) -> list[list[Any]]:
 
 
 VIOLATIONS = {
-    "an activity in a place that is taken": Write(activity=("org_1", 0, "act_x", "a", 1.0, "APPROVED", "{}", "{}")),
-    "an activity whose name is taken": Write(activity=("org_1", 9, "act_0", "a", 1.0, "APPROVED", "{}", "{}")),
-    "an activity without a leaf": Write(activity=("org_1", 9, "act_9", "a", 1.0, "APPROVED", None, "{}")),
-    "an activity at no time": Write(activity=("org_1", 9, "act_9", "a", float("inf"), "APPROVED", "{}", "{}")),
+    "an activity in a place that is taken": Write(
+        activities=(("org_1", 0, "act_x", "a", 1.0, "APPROVED", "{}", "{}", ""),)
+    ),
+    "an activity whose name is taken": Write(activities=(("org_1", 9, "act_0", "a", 1.0, "APPROVED", "{}", "{}", ""),)),
+    "an activity without a leaf": Write(activities=(("org_1", 9, "act_9", "a", 1.0, "APPROVED", None, "{}", ""),)),
+    "an activity at no time": Write(activities=(("org_1", 9, "act_9", "a", float("inf"), "APPROVED", "{}", "{}", ""),)),
     "a conversation without a fingerprint": Write(conversation=("agent_1", "c0", 2, 2, None, 1, "")),
     "a conversation whose step is no number": Write(conversation=("agent_1", "c0", "two", 2, "f", 1, "")),
     "a conversation of nobody": Write(conversation=(None, "c0", 2, 2, "f", 1, "")),
@@ -136,9 +138,9 @@ VIOLATIONS = {
     "counters that are no numbers": Write(usage=("agent_0", *("many",) * 11)),
     "counters that are missing": Write(usage=("agent_0", *(None,) * 11)),
     "counters that are too few": Write(usage=_counted("agent_0", 5)[:-1]),
-    "a tally of nobody": Write(tally=(None, 7, "APPROVED", 10)),  # type: ignore[arg-type]  # the violation
-    "a tally of no decision": Write(tally=("agent_0", 7, None, 10)),  # type: ignore[arg-type]  # the violation
-    "a tally past the end": Write(tally=("agent_0", 7, "APPROVED", 2**63 - 1)),
+    "a tally of nobody": Write(tally=(None, 7, "APPROVED", 1, 10, 0)),  # type: ignore[arg-type]  # the violation
+    "a tally of no decision": Write(tally=("agent_0", 7, None, 1, 10, 0)),  # type: ignore[arg-type]  # the violation
+    "a tally past the end": Write(tally=("agent_0", 7, "APPROVED", 1, 2**63 - 1, 0)),
 }
 
 
@@ -213,7 +215,7 @@ class Watched:
 
 
 def _logged(number: int) -> Write:
-    return Write(activity=_activity(number))
+    return Write(activities=(_activity(number),))
 
 
 def _named(number: int) -> Write:

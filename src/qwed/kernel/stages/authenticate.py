@@ -35,15 +35,20 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
     return replace(case, agent=agent, key=key)
 
 
-def require_active(case: Case, _services: Services) -> Case | Answer:
+def require_active(case: Case, services: Services) -> Case | Answer:
     """The case, or AGENT-003: a stage of its own, because the agent is known by now and the refusal is recorded."""
-    if case.agent.status is _ACTIVE:
+    if case.agent.status is _ACTIVE and not services.store.halted(case.agent.organisation_id):
         return case
+    return refuse_inactive(case.agent_id)
+
+
+def refuse_inactive(agent_id: str) -> Answer:
+    """AGENT-003, for an agent or for its whole organisation."""
     return denied(
         ErrorCode.AGENT_SUSPENDED,
         check="agent_active",
         suggestion="an owner or approver can reactivate the agent",
-        details={"agent_id": case.agent_id},
+        details={"agent_id": agent_id},
     )
 
 

@@ -5,25 +5,39 @@ from typing import NamedTuple
 
 import msgspec
 
-from qwed.kernel.answer import Answer, Problem, Remaining, denied, problem
+from qwed.kernel.answer import HTTP, Answer, Problem, Remaining, denied, problem
 from qwed.kernel.case import Case
+from qwed.kernel.change import GATE, notices_of
 from qwed.kernel.content import read_content
 from qwed.kernel.judgement import Judgement
 from qwed.kernel.payload import Payload, encoded, shown_action, shown_text
 from qwed.kernel.services import Services
+from qwed.kernel.stages.authenticate import refuse_inactive
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
+from qwed.kernel.trust import degraded
 from qwed.ledger import leaf
-from qwed.store.protocol import Activity, Approval, Memory, Settled, Settlement
+from qwed.store.agent import Agent
+from qwed.store.conduct import Mark, Offence
+from qwed.store.parts import Approval
+from qwed.store.protocol import Activity, Change, Memory, Notice, Settled, Settlement
 from qwed.store.usage import NOTHING, Charge
-from qwed.words import Decision, ErrorCode, Risk, usd_from
+from qwed.words import Decision, ErrorCode, Risk, Status, usd_from
 from qwed.words.clock import rfc3339
 from qwed.words.ids import timed_id
 
 _encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
-_PENDING, _BUDGET_EXCEEDED, _HIGH = Decision.PENDING, Decision.BUDGET_EXCEEDED, Risk.HIGH
+_PENDING, _DENIED, _BUDGET_EXCEEDED = Decision.PENDING, Decision.DENIED, Decision.BUDGET_EXCEEDED
+_HIGH = Risk.HIGH
 
 ONE_REQUEST = Charge(requests=1)
+
+_AGAIN = {
+    ErrorCode.LEASE_EXPIRED: "send the step again",
+    ErrorCode.AGENT_CHANGED: "send the step again",
+    ErrorCode.APPROVALS_FULL: "wait until a person has decided about some of them",
+}
+_REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
 
 
 class Outcome(NamedTuple):
@@ -57,8 +71,10 @@ def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
     """Another request committed first, or ours outlived its lease."""
     if code in (ErrorCode.REPETITION, ErrorCode.NO_PROGRESS) and case.reservation is not None:
         return refuse_loop(code, case.reservation.conversation.past)
-    if code is ErrorCode.LEASE_EXPIRED:
-        return denied(code, check="step_still_held", suggestion="send the step again")
+    if code in _AGAIN:
+        return denied(code, suggestion=_AGAIN[code])
+    if code is ErrorCode.AGENT_SUSPENDED:
+        return refuse_inactive(case.agent_id)
     return refuse_step(case, code, services.settings.max_steps)
 
 
@@ -85,7 +101,14 @@ def _approval_of(case: Case, judged: Judgement, services: Services, now: float) 
         high_risk_calls=case.charge.high_risk_calls,
         created_at=now,
         expires_at=now + services.settings.approval_ttl_seconds,
+        requested_by=_asked_by(case),
     )
+
+
+def _asked_by(case: Case) -> str:
+    if case.key is not None:
+        return case.key.key_id
+    return case.agent_id if case.credentials.agent_token is not None else GATE
 
 
 def _needs_approval(judged: Judgement, approval: Approval) -> Problem:
@@ -106,7 +129,7 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
         v=leaf.VERSION,
         activity_id=outcome.activity_id,
         agent_id=case.agent_id,
-        by=case.key.key_id if case.key is not None else case.agent_id,
+        by=_asked_by(case),
         action_hash=None if outcome.keeps_secret else case.action_hash or None,
         action_type=case.action.type[:64] if case.action is not None else None,
         conversation_id=context.conversation_id if context is not None else None,
@@ -134,7 +157,12 @@ def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, s
         entry.cost_micros,
         leaf.encode(entry).decode(),
         _payload_of(case, outcome),
+        attested=outcome.attestation_id is not None,
     )
+
+    def degrade(before: Agent, after: Agent, offence: Offence) -> Change:
+        return degraded(before, after, offence, services, now, outcome.activity_id)
+
     return Settlement(
         agent=case.agent,
         activity=activity,
@@ -143,7 +171,34 @@ def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, s
         reservation=case.reservation,
         approval=outcome.approval,
         memory=_memory_of(case, outcome, now, services) if case.idempotency_key is not None else None,
+        notices=_notices_of(case, outcome, services, now),
+        mark=_mark_of(case, outcome),
+        degrade=degrade,
     )
+
+
+def _notices_of(case: Case, outcome: Outcome, services: Services, now: float) -> tuple[Notice, ...]:
+    """Spec 2.3: the principal is told what failed and what waits."""
+    if outcome.approval is not None:
+        approval_id = outcome.approval.approval_id
+        return notices_of("pending", case.agent, outcome.activity_id, services, now, approval_id=approval_id)
+    judged = case.judgement
+    if judged is None or outcome.decision is not _DENIED or judged.verification is None:
+        return ()
+    if judged.verification.status not in _REFUSED:
+        return ()
+    return notices_of("failed", case.agent, outcome.activity_id, services, now)
+
+
+def _mark_of(case: Case, outcome: Outcome) -> Mark:
+    """Ruling 4.2: what the answer says about the agent. A failure of ours, or no decision at all, says nothing."""
+    if outcome.decision is _BUDGET_EXCEEDED:
+        return Mark.EXCEEDED
+    if outcome.decision is not _DENIED or outcome.error is None:
+        return Mark.CLEAN
+    if not outcome.error.final or HTTP[outcome.error.code] != 200:
+        return Mark.NONE
+    return Mark.VIOLATION if case.judgement is not None and case.judgement.violation else Mark.DENIED
 
 
 def _payload_of(case: Case, outcome: Outcome) -> str:

@@ -1,0 +1,196 @@
+"""`GET /metrics`: what the process counts, as Prometheus reads it. Documented in docs/metrics.md.
+
+Counts are plain numbers, kept on the event loop and turned into text when somebody asks: a request pays for a few
+additions. No label holds anything a caller can choose.
+"""
+
+import platform
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+import qwed
+from qwed.api.access import OWNER, require_key
+from qwed.api.http import Call, Response, refused
+from qwed.api.pressure import REASONS
+from qwed.kernel.answer import Answer, Problem, problem
+from qwed.words import ErrorCode
+
+if TYPE_CHECKING:
+    from qwed.api.http import Node
+
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+NO_ROUTE = "none"
+OTHER = "other"
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OWN_JUDGES = frozenset({"tool", "shell", "path"})
+"""What judges an action that has no engine of its own."""
+OUTCOMES = ("delivered", "failed", "given_up")
+STRANGERS = frozenset(
+    code.code for code in (ErrorCode.NO_CREDENTIAL, ErrorCode.UNKNOWN_CREDENTIAL, ErrorCode.INVALID_AGENT_TOKEN)
+)
+
+Values = Mapping[tuple[str, ...], float]
+
+
+class Family(NamedTuple):
+    """One metric: its kind, its labels, and what it says."""
+
+    kind: type[CounterMetricFamily] | type[GaugeMetricFamily]
+    labels: tuple[str, ...]
+    says: str
+
+
+_COUNT, _NOW = CounterMetricFamily, GaugeMetricFamily
+
+SECONDS = "qwed_request_seconds"
+FAMILIES: dict[str, Family] = {
+    "qwed_build_info": Family(_NOW, ("version", "python"), "what runs; always 1"),
+    "qwed_requests_total": Family(_COUNT, ("route", "method", "status"), "requests answered"),
+    "qwed_requests_in_flight": Family(_NOW, (), "requests being answered"),
+    "qwed_body_bytes_in_flight": Family(_NOW, (), "bytes of their bodies that are held"),
+    "qwed_long_polls_open": Family(_NOW, (), "requests that wait for a decision of a person"),
+    "qwed_pressure_refused_total": Family(_COUNT, ("reason",), "requests refused because too much was in flight"),
+    "qwed_rate_limited_total": Family(_COUNT, ("credential",), "requests beyond the limit of their key or token"),
+    "qwed_rate_windows": Family(_NOW, (), "keys and tokens whose requests are being counted"),
+    "qwed_strangers_refused_total": Family(_COUNT, ("code",), "requests without a valid credential"),
+    "qwed_decisions_total": Family(_COUNT, ("decision", "code"), "decisions answered"),
+    "qwed_verdicts_total": Family(_COUNT, ("engine", "status"), "what engines and checks found, as answered"),
+    "qwed_engines_ready": Family(_NOW, (), "1 where every engine worker has come up"),
+    "qwed_webhooks_total": Family(_COUNT, ("outcome",), "messages to webhooks"),
+}
+"""Every metric but the histogram of seconds and those of the process itself."""
+
+
+async def metrics(call: Call) -> Response:
+    """Every number, for the owner of the first organisation."""
+    key = require_key(call, OWNER)
+    if isinstance(key, Problem):
+        return refused(key)
+    if key.organisation_id != call.services.store.first_organisation():
+        return refused(problem(ErrorCode.ROLE_NOT_SUFFICIENT, "this needs an owner's key of the first organisation"))
+    return Response(200, call.node.metrics.text(), ((b"content-type", CONTENT_TYPE_LATEST.encode()),))
+
+
+class Meter:
+    """The requests of one route."""
+
+    __slots__ = ("_everyone", "buckets", "method", "route", "seconds", "statuses")
+
+    def __init__(self, everyone: "Metrics", method: str, route: str) -> None:
+        self._everyone = everyone
+        self.method = method
+        self.route = route
+        self.statuses: Counter[int | str] = Counter()
+        self.seconds = 0.0
+        self.buckets = [0] * (len(BUCKETS) + 1)
+
+    def count(self, status: int | str, response: Response | None, seconds: float) -> None:
+        """One request is over."""
+        self.statuses[status] += 1
+        self.seconds += seconds
+        self.buckets[bisect_left(BUCKETS, seconds)] += 1
+        if response is None:
+            return
+        if response.answer is not None:
+            self._everyone.count_answer(response.answer)
+        if response.code in STRANGERS:
+            self._everyone.strangers[response.code] += 1
+
+
+class Metrics:
+    """The numbers of one application, in a registry of its own."""
+
+    def __init__(self, node: "Node", postman: Callable[[], Any]) -> None:
+        self.strangers: Counter[str] = Counter()
+        self._answers: Counter[tuple[str, ...]] = Counter()
+        self._verdicts: Counter[tuple[str, ...]] = Counter()
+        self._unrouted: Counter[tuple[str, int]] = Counter()
+        self._meters: list[Meter] = []
+        self._node = node
+        self._postman = postman
+        self._engines = node.services.engines.known() | OWN_JUDGES
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def meter(self, method: str, route: str) -> Meter:
+        """Where the endpoint of this route counts."""
+        meter = Meter(self, method, route)
+        self._meters.append(meter)
+        return meter
+
+    def count_answer(self, answer: Answer) -> None:
+        """One decision was answered."""
+        self._answers[answer.decision, "none" if answer.error is None else answer.error.code] += 1
+        found = answer.verification
+        if found is not None:
+            self._verdicts[found.engine if found.engine in self._engines else OTHER, found.status] += 1
+
+    def count_unrouted(self, method: str, status: int) -> None:
+        """One request was for no route, or with a method its route does not take."""
+        self._unrouted[method if method in METHODS else OTHER, status] += 1
+
+    def text(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family, as it stands now."""
+        values = self._requests() | self._traffic() | self._judged() | self._parts()
+        for name, row in FAMILIES.items():
+            family = row.kind(name, row.says, labels=row.labels)
+            for labels, value in sorted(values[name].items()):
+                family.add_metric(labels, value)
+            yield family
+        yield self._seconds()
+
+    def _requests(self) -> dict[str, Values]:
+        counts: dict[tuple[str, ...], float] = {
+            (meter.route, meter.method, str(status)): count
+            for meter in self._meters
+            for status, count in meter.statuses.items()
+        }
+        counts |= {(NO_ROUTE, method, str(status)): count for (method, status), count in self._unrouted.items()}
+        return {"qwed_requests_total": counts}
+
+    def _traffic(self) -> dict[str, Values]:
+        pressure, windows = self._node.pressure, self._node.windows
+        return {
+            "qwed_requests_in_flight": {(): pressure.in_flight},
+            "qwed_body_bytes_in_flight": {(): pressure.held_bytes},
+            "qwed_long_polls_open": {(): pressure.waiting.total()},
+            "qwed_pressure_refused_total": {(reason,): pressure.refused[reason] for reason in REASONS},
+            "qwed_rate_limited_total": {(kind,): windows.limited[kind] for kind in ("key", "token")},
+            "qwed_rate_windows": {(): 0 if windows.limiter is None else len(windows.limiter)},
+        }
+
+    def _judged(self) -> dict[str, Values]:
+        return {
+            "qwed_strangers_refused_total": {(code,): self.strangers[code] for code in STRANGERS},
+            "qwed_decisions_total": self._answers,
+            "qwed_verdicts_total": self._verdicts,
+        }
+
+    def _parts(self) -> dict[str, Values]:
+        postman = self._postman()
+        return {
+            "qwed_build_info": {(qwed.__version__, platform.python_version()): 1},
+            "qwed_engines_ready": {(): self._node.services.engines.ready},
+            "qwed_webhooks_total": {(outcome,): getattr(postman, outcome, 0) for outcome in OUTCOMES},
+        }
+
+    def _seconds(self) -> Metric:
+        family = HistogramMetricFamily(SECONDS, "seconds from a request's headers to its answer", labels=["route"])
+        edges = [*map(str, BUCKETS), "+Inf"]
+        for route in sorted({meter.route for meter in self._meters if meter.statuses}):
+            meters = [meter for meter in self._meters if meter.route == route]
+            counts = [sum(column) for column in zip(*(meter.buckets for meter in meters), strict=True)]
+            buckets = list(zip(edges, accumulate(counts), strict=True))
+            family.add_metric([route], buckets, sum(meter.seconds for meter in meters))
+        return family

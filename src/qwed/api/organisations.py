@@ -1,0 +1,127 @@
+"""Ruling 4.18: organisations, their keys, and the record of what was changed in them."""
+
+import asyncio
+
+from qwed.api.access import OWNER, require_actor, require_key
+from qwed.api.http import Call, Response, ok, refused
+from qwed.api.paging import limit_of, sequence_of
+from qwed.kernel import organisations
+from qwed.kernel.answer import Problem
+from qwed.kernel.change import read_fields
+from qwed.kernel.views import ActivityView, View, activity_view
+from qwed.store.agent import Key
+from qwed.words.clock import rfc3339
+
+
+class OrganisationView(View, frozen=True, kw_only=True):
+    """A new organisation. The key is shown this once."""
+
+    organisation_id: str
+    name: str
+    owner_key: str
+
+
+class KeyView(View, frozen=True, kw_only=True):
+    """A key without its secret; `prefix` is the public part by which its holder recognises it."""
+
+    id: str
+    name: str
+    role: str
+    prefix: str
+    created_at: str
+    revoked_at: str | None
+
+
+class NewKeyView(KeyView, frozen=True, kw_only=True):
+    """A new key, shown this once."""
+
+    key: str
+
+
+class KeysView(View, frozen=True, kw_only=True):
+    """Every key of the organisation, oldest first."""
+
+    keys: list[KeyView]
+
+
+class ChangesView(View, frozen=True, kw_only=True):
+    """A page of changes, newest first."""
+
+    changes: list[ActivityView]
+    next_cursor: str | None
+
+
+def _fields(key: Key) -> dict[str, str | None]:
+    return {
+        "id": key.key_id,
+        "name": key.name,
+        "role": key.role,
+        "prefix": key.prefix,
+        "created_at": rfc3339(key.created_at),
+        "revoked_at": None if key.revoked_at is None else rfc3339(key.revoked_at),
+    }
+
+
+def key_view(key: Key) -> KeyView:
+    """A key as anyone who may see keys sees it."""
+    return KeyView(**_fields(key))  # type: ignore[arg-type]  # only `revoked_at` may be None
+
+
+async def add_organisation(call: Call) -> Response:
+    """The owner of the first organisation may make others."""
+    actor = require_actor(call, OWNER)
+    if isinstance(actor, Problem):
+        return refused(actor)
+    said = read_fields(call.json(), ("name",))
+    if isinstance(said, Problem):
+        return refused(said)
+    made = await call.driver.drive(organisations.add_organisation(said["name"], actor, call.services))
+    return refused(made) if isinstance(made, Problem) else ok(OrganisationView(**made._asdict()), 201)
+
+
+async def add_key(call: Call) -> Response:
+    """A new key of the owner's organisation."""
+    actor = require_actor(call, OWNER)
+    if isinstance(actor, Problem):
+        return refused(actor)
+    said = read_fields(call.json(), ("name", "role"))
+    if isinstance(said, Problem):
+        return refused(said)
+    made = await call.driver.drive(organisations.add_key(said["name"], said["role"], actor, call.services))
+    if isinstance(made, Problem):
+        return refused(made)
+    return ok(NewKeyView(**_fields(made.key), key=made.text), 201)  # type: ignore[arg-type]  # as above
+
+
+async def list_keys(call: Call) -> Response:
+    """The organisation's keys; the owner's to see."""
+    key = require_key(call, OWNER)
+    if isinstance(key, Problem):
+        return refused(key)
+    found = await asyncio.to_thread(call.services.store.list_keys, key.organisation_id)
+    return ok(KeysView(keys=[key_view(each) for each in found]))
+
+
+async def revoke_key(call: Call) -> Response:
+    """A key that opens nothing from now on."""
+    actor = require_actor(call, OWNER)
+    if isinstance(actor, Problem):
+        return refused(actor)
+    found = await call.driver.drive(organisations.revoke_key(call.path["key_id"], actor, call.services))
+    return refused(found) if isinstance(found, Problem) else ok(key_view(found))
+
+
+async def list_changes(call: Call) -> Response:
+    """What was changed in the organisation and by whom, newest first."""
+    key = require_key(call)
+    if isinstance(key, Problem):
+        return refused(key)
+    limit, before = limit_of(call), sequence_of(call)
+    if isinstance(limit, Problem):
+        return refused(limit)
+    if isinstance(before, Problem):
+        return refused(before)
+    found = await asyncio.to_thread(call.services.store.changes, key.organisation_id, limit + 1, before)
+    page = found[:limit]
+    cursor = str(page[-1].sequence) if len(found) > limit else None
+    return ok(ChangesView(changes=[activity_view(entry) for entry in page], next_cursor=cursor))

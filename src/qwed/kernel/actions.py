@@ -1,0 +1,98 @@
+"""INTERFACES 1: one action as it stands now, which is what an agent that waits for a person looks at."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.approvals import EXPIRED, PENDING, expire
+from qwed.kernel.request import read_action
+from qwed.kernel.services import Services
+from qwed.kernel.tools import text_of
+from qwed.kernel.views import ActivityView, activity_fields, cost_of
+from qwed.ledger import leaf
+from qwed.store.agent import Agent
+from qwed.store.protocol import Entry
+from qwed.words import Decision, ErrorCode
+
+
+class ActionView(ActivityView, frozen=True, kw_only=True):
+    """An activity with its present decision, and what the agent needs to act on it."""
+
+    first_decision: str | None
+    verified_query: str | None
+    attestation: str | None
+
+
+def action_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:
+    """The action as it stands, or that there is none of this name."""
+    expire(services, services.clock.now())
+    entry = services.store.find_activity(agent.agent_id, action_id)
+    if entry is None:
+        return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
+    kept = leaf.decode(entry.leaf)
+    if kept.event is not None:
+        return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
+    fields = activity_fields(entry)
+    decision = _decision_now(entry, kept, services)
+    permitting = _permitting(agent, entry, kept, services) if decision in _PERMITTED else None
+    fields |= {"decision": decision, "first_decision": kept.decision, "verified_query": None, "attestation": None}
+    return ActionView(**fields if permitting is None else fields | _permission(fields, permitting, services))
+
+
+def _permission(fields: dict[str, Any], permitting: "_Permitting", services: Services) -> dict[str, Any]:
+    """What a permitted action shows: no error of its past, what it cost, and what may be executed."""
+    return {
+        "error": None,
+        "cost": cost_of(permitting.leaf),
+        "attestation_id": permitting.leaf.attestation_id,
+        "verified_query": _verified_query(fields, permitting.leaf),
+        "attestation": _attestation(permitting, services),
+    }
+
+
+_PERMITTED = frozenset(decision for decision in Decision if decision.permits)
+
+
+class _Permitting(NamedTuple):
+    """The leaf that permits the action: the decision's own, or that of the approval which settled it."""
+
+    leaf: leaf.Leaf
+    log_index: int
+
+
+def waits(action: ActionView) -> bool:
+    """Whether a person has yet to decide."""
+    return action.decision == Decision.PENDING
+
+
+def _decision_now(entry: Entry, kept: leaf.Leaf, services: Services) -> str | None:
+    if entry.approval_state in (None, PENDING):
+        over = entry.expires_at is not None and entry.expires_at <= services.clock.now()
+        return Decision.DENIED if over else kept.decision
+    if entry.approval_state == EXPIRED or entry.resolution is None:
+        return Decision.DENIED
+    settled: str = msgspec.json.decode(entry.resolution)["decision"]
+    return settled
+
+
+def _permitting(agent: Agent, entry: Entry, kept: leaf.Leaf, services: Services) -> _Permitting | None:
+    if entry.resolved_in is None:
+        return _Permitting(kept, entry.log_index)
+    settled = services.store.find_activity(agent.agent_id, entry.resolved_in)
+    return None if settled is None else _Permitting(leaf.decode(settled.leaf), settled.log_index)
+
+
+def _verified_query(fields: dict[str, Any], permitting: leaf.Leaf) -> str | None:
+    """The text that may be executed; not where a secret was masked in it, because then it is another text."""
+    action = read_action(fields["corrected"] or fields["action"])
+    if isinstance(action, Answer) or permitting.sub != f"sha256:{action.hash}":
+        return None
+    return text_of(action, "query") or None
+
+
+def _attestation(permitting: _Permitting, services: Services) -> str | None:
+    """Issued again from the log."""
+    if permitting.leaf.attestation_id is None:
+        return None
+    return services.signer.attest(permitting.leaf, permitting.log_index)

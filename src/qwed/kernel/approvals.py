@@ -1,0 +1,232 @@
+"""Ruling 4.10: what waits for a person, and what a person, or time, makes of it.
+
+An approval is bound to one exact action, is used once, and ends. Nobody settles their own request.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace as agent_with
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.case import Case, Credentials, replace
+from qwed.kernel.change import GATE, HOUSE, Actor, change_of, keep
+from qwed.kernel.request import read_action
+from qwed.kernel.services import Services
+from qwed.kernel.stages.check_permissions import check_permissions
+from qwed.kernel.tables import TRUST_MATRIX
+from qwed.kernel.trust import ELEVATION, evidence_of, refuse_evidence
+from qwed.kernel.views import Resolution
+from qwed.ledger import leaf
+from qwed.settings import VERSION as SETTINGS_VERSION
+from qwed.store.agent import Agent, AgentStatus
+from qwed.store.parts import AgentChanged, ApprovalResolved, Part
+from qwed.store.protocol import Change, KeptApproval
+from qwed.words import Decision, ErrorCode, Event, Risk, Trust
+from qwed.words.clock import rfc3339
+from qwed.words.ids import timed_id
+
+PENDING, APPROVED, REJECTED, EXPIRED = "pending", "approved", "rejected", "expired"
+STATES = (PENDING, APPROVED, REJECTED, EXPIRED)
+ACTION = "action"
+_AT_ONCE = 100
+
+
+class Said(NamedTuple):
+    """What the person says: why, and in whose name."""
+
+    reason: str
+    approver: str | None = None
+
+
+class Granted(NamedTuple):
+    """What an approval brings about, besides being settled."""
+
+    decision: Decision | None
+    leaf: dict[str, Any]
+    parts: tuple[Part, ...] = ()
+
+
+def find_approval(approval_id: str, organisation_id: str, services: Services) -> KeptApproval | Problem:
+    """One approval of an organisation; another organisation's is none."""
+    found = services.store.find_approval(approval_id)
+    if found is None or found.organisation_id != organisation_id:
+        return problem(ErrorCode.NOT_FOUND, "no such approval")
+    return found
+
+
+async def approve(approval_id: str, said: Said, actor: Actor, services: Services) -> KeptApproval | Problem:
+    """Permit what waits, if the cheap checks still pass."""
+    approval = _open_approval(approval_id, actor, services)
+    if isinstance(approval, Problem):
+        return approval
+    own = approval.requested_by == actor.by
+    if own and _someone_else(actor, services):
+        return problem(ErrorCode.OWN_REQUEST, "this key asked for it: another owner or approver key must approve it")
+    agent = services.store.find_agent(approval.agent_id)
+    if agent is None or agent.status is not AgentStatus.ACTIVE or services.store.halted(agent.organisation_id):
+        return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
+    granted = _GRANTS[approval.kind](approval, agent, actor, services)
+    if isinstance(granted, Problem):
+        return granted
+    event = Event.TRUST_RAISED if approval.kind == ELEVATION else Event.APPROVED
+    change = _settled(approval, APPROVED, event, said, actor.by, services, granted, self_approved=own)
+    return await _finish(approval, change, services)
+
+
+async def reject(approval_id: str, said: Said, actor: Actor, services: Services) -> KeptApproval | Problem:
+    """Refuse what waits, and free what it held."""
+    approval = _open_approval(approval_id, actor, services)
+    if isinstance(approval, Problem):
+        return approval
+    refused = Granted(_refusal_of(approval), {})
+    change = _settled(approval, REJECTED, Event.REJECTED, said, actor.by, services, refused)
+    return await _finish(approval, change, services)
+
+
+def expire(services: Services, now: float) -> None:
+    """Settle what has run out. Submitted and not waited for: a decision must not wait for other people's time."""
+    for approval in services.store.expired_approvals(now, _AT_ONCE):
+        gone = Granted(_refusal_of(approval), {})
+        said = Said("nobody decided in time")
+        services.store.change(_settled(approval, EXPIRED, Event.EXPIRED, said, HOUSE, services, gone))
+        services.doorbells.ring(approval.activity_id)
+
+
+def _refusal_of(approval: KeptApproval) -> Decision | None:
+    return Decision.DENIED if approval.kind == ACTION else None
+
+
+def _open_approval(approval_id: str, actor: Actor, services: Services) -> KeptApproval | Problem:
+    now = services.clock.now()
+    expire(services, now)
+    approval = find_approval(approval_id, actor.organisation_id, services)
+    if isinstance(approval, Problem):
+        return approval
+    state = approval.state_at(now)
+    return approval if state == PENDING else problem(ErrorCode.CONFLICT, f"it is already {state}")
+
+
+def _someone_else(actor: Actor, services: Services) -> bool:
+    """Whether the organisation has another key; the process itself and the one key it made count as one."""
+    active = [key for key in services.store.list_keys(actor.organisation_id) if key.revoked_at is None]
+    return len(active) > 1 if actor.by == GATE else any(key.key_id != actor.by for key in active)
+
+
+def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services: Services) -> Granted | Problem:
+    """Ruling 4.10: the budget is held already; trust and permissions are asked again, as they stand now."""
+    asked = leaf.decode(approval.leaf)
+    content = msgspec.json.decode(approval.payload)
+    case = _case_of(approval, content, agent, services)
+    if isinstance(case, Answer):
+        return _changed("" if case.error is None else case.error.message)
+    risk = max(Risk.of(asked.risk_level or "critical"), case.subject.base)
+    if TRUST_MATRIX[agent.trust][risk] is Decision.DENIED:
+        return _changed(f"a {risk.word} risk action is beyond trust level {int(agent.trust)}")
+    decision = Decision.CORRECTED if content.get("corrected") is not None else Decision.APPROVED
+    row = msgspec.to_builtins(case.subject.row)
+    known = {
+        "action_hash": asked.action_hash,
+        "action_type": asked.action_type,
+        "attestation_id": timed_id("att", services.clock.now()),
+        "conversation_id": asked.conversation_id,
+        "cost_micros": approval.cost,
+        "engine": asked.engine,
+        "policy_hash": agent.policy_hash(case.subject.name, row, SETTINGS_VERSION),
+        "risk_level": risk.word,
+        "status": asked.status,
+        "step_number": asked.step_number,
+        "sub": f"sha256:{approval.action_hash}",
+        "tokens": approval.tokens,
+    }
+    return Granted(decision, known)
+
+
+def _case_of(approval: KeptApproval, content: dict[str, Any], agent: Agent, services: Services) -> Case | Answer:
+    """The action as it was kept, walked through the permissions of today."""
+    action = read_action(content["action"])
+    if isinstance(action, Answer):
+        return action
+    case = Case(
+        agent_id=agent.agent_id,
+        credentials=Credentials(organisation_id=approval.organisation_id),
+        action_raw=None,
+        now=services.clock.now(),
+    )
+    outcome: Case | Answer = check_permissions(replace(case, agent=agent, action=action), services)
+    return outcome
+
+
+def _changed(why: str) -> Problem:
+    return problem(ErrorCode.CONFLICT, f"it would be refused today: {why}", check="policy_unchanged")
+
+
+def _grant_elevation(approval: KeptApproval, agent: Agent, actor: Actor, services: Services) -> Granted | Problem:
+    wanted = msgspec.json.decode(approval.request or "{}")
+    if wanted["from_level"] != agent.trust:
+        return _changed(f"the agent's trust level is {int(agent.trust)} by now")
+    to = Trust(wanted["to_level"])
+    if to is Trust.TRUSTED and actor.role != "owner":
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
+    refusal = refuse_evidence(evidence_of(agent, services), services)
+    if refusal is not None:
+        return refusal
+    after = agent_with(agent, trust=to)
+    return Granted(None, {"level_before": int(agent.trust), "level_after": int(to)}, (AgentChanged(agent, after),))
+
+
+_Grant = Callable[[KeptApproval, Agent, Actor, Services], Granted | Problem]
+_GRANTS: dict[str, _Grant] = {ACTION: _grant_action, ELEVATION: _grant_elevation}
+
+
+def _settled(
+    approval: KeptApproval,
+    state: str,
+    event: Event,
+    said: Said,
+    by: str,
+    services: Services,
+    granted: Granted,
+    *,
+    self_approved: bool = False,
+) -> Change:
+    now = services.clock.now()
+    activity_id = timed_id("act", now)
+    resolution = Resolution(
+        state=state,
+        decision=granted.decision,
+        by=by,
+        at=rfc3339(now),
+        reason=said.reason,
+        approver=said.approver,
+        self_approved=self_approved,
+        activity_id=activity_id,
+    )
+    held = (approval.cost, approval.tokens, approval.high_risk_calls)
+    text = msgspec.json.encode(resolution).decode()
+    settled = ApprovalResolved(
+        approval.approval_id, approval.agent_id, approval.kind, state, text, activity_id, *held, now
+    )
+    return change_of(
+        event,
+        by,
+        approval.organisation_id,
+        now,
+        activity_id=activity_id,
+        agent_id=approval.agent_id,
+        about=approval.activity_id,
+        decision=granted.decision,
+        self_approved=self_approved,
+        said={"reason": said.reason, "approver": said.approver, "approval_id": approval.approval_id},
+        parts=(settled, *granted.parts),
+        **granted.leaf,
+    )
+
+
+async def _finish(approval: KeptApproval, change: Change, services: Services) -> KeptApproval | Problem:
+    kept = await keep(change, services)
+    if isinstance(kept, Problem):
+        return kept
+    services.doorbells.ring(approval.activity_id)
+    return find_approval(approval.approval_id, approval.organisation_id, services)

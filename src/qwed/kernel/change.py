@@ -1,0 +1,132 @@
+"""What happens around decisions, on its way into the log: who did it, to what, why, and whom to tell."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.guards.secrets import mask
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.services import Services
+from qwed.ledger import leaf
+from qwed.store.agent import Agent
+from qwed.store.parts import Conflict, Part
+from qwed.store.protocol import Activity, Change, Notice
+from qwed.words import ErrorCode, Event
+from qwed.words.clock import rfc3339
+from qwed.words.ids import timed_id
+
+GATE = "gate"
+"""Who acts where the process itself is the owner."""
+HOUSE = "qwed"
+"""Who acts when nobody does: a rule, or time."""
+
+LONGEST_TEXT = 4_096
+NOTICES = ("pending", "failed", "degraded", "suspended")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Actor(NamedTuple):
+    """Who changes something: a key of an organisation, or the process itself."""
+
+    by: str
+    organisation_id: str
+    role: str
+
+
+def change_of(
+    event: Event,
+    by: str,
+    organisation_id: str,
+    now: float,
+    *,
+    agent_id: str | None = None,
+    said: Mapping[str, Any] | None = None,
+    parts: tuple[Part, ...] = (),
+    notices: tuple[Notice, ...] = (),
+    activity_id: str | None = None,
+    **known: Any,
+) -> Change:
+    """The change and its leaf; `known` are further members of the leaf, `said` is content that stays out of it."""
+    entry = leaf.Leaf(
+        v=leaf.VERSION,
+        activity_id=activity_id or timed_id("act", now),
+        agent_id=agent_id,
+        by=by,
+        event=event,
+        time_ms=int(now * 1000),
+        **known,
+    )
+    content = {name: value for name, value in (said or {}).items() if value is not None}
+    activity = Activity(
+        entry.activity_id,
+        None,
+        now,
+        entry.cost_micros,
+        leaf.encode(entry).decode(),
+        _encode(content).decode(),
+        event,
+        entry.attestation_id is not None,
+    )
+    return Change(
+        organisation_id=organisation_id,
+        agent_id=agent_id or "",
+        activity=activity,
+        parts=parts,
+        notices=notices,
+    )
+
+
+async def keep(change: Change, services: Services) -> int | Problem:
+    """Make the change durable and return its place in the log, or say why it cannot be made."""
+    ticket = services.store.change(change)
+    if isinstance(ticket, Conflict):
+        return problem(ErrorCode.CONFLICT, str(ticket))
+    return await ticket
+
+
+def notices_of(
+    event: str, agent: Agent, activity_id: str, services: Services, now: float, **more: Any
+) -> tuple[Notice, ...]:
+    """What to tell the organisation's webhook: nothing, where nobody asked to be told."""
+    webhook = services.store.webhook(agent.organisation_id)
+    if webhook is None or event not in webhook.events:
+        return ()
+    notice_id = timed_id("ntc", now)
+    body = {
+        "id": notice_id,
+        "event": event,
+        "at": rfc3339(now),
+        "organisation_id": agent.organisation_id,
+        "agent_id": agent.agent_id,
+        "principal_id": agent.principal_id,
+        "activity_id": activity_id,
+        **more,
+    }
+    return (Notice(notice_id, event, _encode(body).decode()),)
+
+
+def read_fields(raw: Any, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, str] | Problem:
+    """The texts of a body, or what is wrong with it."""
+    if not isinstance(raw, Mapping):
+        return problem(ErrorCode.MALFORMED, "the body must be an object")
+    for name in raw:
+        if name not in required and name not in optional:
+            known = ", ".join((*required, *optional))
+            return problem(ErrorCode.MALFORMED, f"unknown field `{str(name)[:64]}`: known are {known}")
+    for name in required:
+        if raw.get(name) is None:
+            return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
+    return _texts(raw)
+
+
+def _texts(raw: Mapping[str, Any]) -> dict[str, str] | Problem:
+    texts: dict[str, str] = {}
+    for name, value in raw.items():
+        if value is None:
+            continue
+        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or "\x00" in value:
+            return problem(ErrorCode.MALFORMED, f"`{name}` must be a text of 1 to {LONGEST_TEXT} characters")
+        texts[name] = mask(value)
+    return texts

@@ -1,0 +1,36 @@
+"""Long polls: who waits for which action to be settled."""
+
+from threading import Lock
+
+from qwed.waiting import Ticket, announce
+
+
+class Doorbells:
+    """Tickets by what they wait for. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[Ticket[None]]] = {}
+        self._lock = Lock()
+
+    def wait(self, what: str) -> Ticket[None]:
+        """A ticket that completes when the bell rings; hand it back with `leave`."""
+        ticket: Ticket[None] = Ticket()
+        with self._lock:
+            self._waiting.setdefault(what, set()).add(ticket)
+        return ticket
+
+    def leave(self, what: str, ticket: Ticket[None]) -> None:
+        """Wait no longer."""
+        with self._lock:
+            waiting = self._waiting.get(what, set())
+            waiting.discard(ticket)
+            if not waiting:
+                self._waiting.pop(what, None)
+
+    def ring(self, what: str) -> None:
+        """Wake everyone who waits for it."""
+        with self._lock:
+            waiting = self._waiting.pop(what, set())
+        for ticket in waiting:
+            ticket.complete(None)
+        announce(waiting)

@@ -1,0 +1,95 @@
+"""Spec 7.1, `execution`: what became of a permitted action, told once by whoever carried it out."""
+
+import hmac
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from qwed.kernel.actions import ActionView, action_view
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.change import HOUSE, change_of, keep
+from qwed.kernel.services import Services
+from qwed.store.agent import Agent
+from qwed.store.parts import Executed
+from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of
+
+_FIELDS = frozenset({"success", "result", "result_hash", "attestation"})
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class Report(NamedTuple):
+    """What is said about an execution. Of the result only its hash is kept."""
+
+    success: bool
+    result_hash: str | None
+    attestation: str | None
+
+
+def read_report(raw: Any) -> Report | Problem:
+    """The report, or what is wrong with it."""
+    if not isinstance(raw, Mapping):
+        return problem(ErrorCode.MALFORMED, "the body must be an object")
+    for name in raw:
+        if name not in _FIELDS:
+            known = ", ".join(sorted(_FIELDS))
+            return problem(ErrorCode.MALFORMED, f"unknown field `{str(name)[:64]}`: known are {known}")
+    if "success" not in raw:
+        return problem(ErrorCode.MISSING_FIELD, "`success` is required")
+    if type(raw["success"]) is not bool:
+        return problem(ErrorCode.MALFORMED, "`success` must be true or false")
+    if not isinstance(raw.get("attestation"), str | None):
+        return problem(ErrorCode.MALFORMED, "`attestation` must be a string")
+    result_hash = _hash_of(raw)
+    if isinstance(result_hash, Problem):
+        return result_hash
+    return Report(raw["success"], result_hash, raw.get("attestation"))
+
+
+def _hash_of(raw: Mapping[str, Any]) -> str | Problem | None:
+    stated = raw.get("result_hash")
+    if stated is not None and (not isinstance(stated, str) or not _HASH.fullmatch(stated)):
+        return problem(ErrorCode.MALFORMED, "`result_hash` must be `sha256:` and 64 lowercase hex characters")
+    if raw.get("result") is None:
+        return stated
+    try:
+        computed = f"sha256:{sha256_of(raw['result'])}"
+    except NotCanonical as error:
+        return problem(ErrorCode.NOT_DETERMINISTIC, f"`result`: {error}")
+    if stated not in (None, computed):
+        return problem(ErrorCode.MALFORMED, "`result_hash` is not the hash of `result`")
+    return computed
+
+
+async def log_execution(
+    agent: Agent, action_id: str, report: Report, by: str, services: Services
+) -> ActionView | Problem:
+    """The action with its execution. Doing what was not permitted is refused, and logged all the same."""
+    action = action_view(agent, action_id, services)
+    if isinstance(action, Problem):
+        return action
+    permitted = Decision(action.decision or Decision.DENIED).permits
+    if permitted and report.attestation is not None and not _attests(report.attestation, action):
+        return problem(ErrorCode.MALFORMED, "`attestation` is not the attestation of this action")
+    now = services.clock.now()
+    change = change_of(
+        Event.EXECUTED if permitted else Event.EXECUTED_UNPERMITTED,
+        by or HOUSE,
+        agent.organisation_id,
+        now,
+        agent_id=agent.agent_id,
+        about=action_id,
+        success=report.success,
+        result_hash=report.result_hash,
+        parts=(Executed(action_id, report.success, report.result_hash, now),) if permitted else (),
+    )
+    kept = await keep(change, services)
+    if isinstance(kept, Problem):
+        return kept
+    if not permitted:
+        return problem(ErrorCode.CONFLICT, f"this action was not permitted: its decision is {action.decision}")
+    return action_view(agent, action_id, services)
+
+
+def _attests(shown: str, action: ActionView) -> bool:
+    issued = action.attestation or ""
+    return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), issued.encode())

@@ -1,0 +1,160 @@
+"""How each part of a change is checked, written and taken over: one row per kind of part."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from qwed.store import parts, rows
+from qwed.store.known import Known, ReadOne, Row
+from qwed.store.parts import Conflict
+from qwed.store.protocol import Notice
+
+Statement = tuple[str, Row]
+MOST_UNDELIVERED = 10_000
+"""Notices that wait for one webhook; what comes after them is not kept."""
+
+
+class Desk(NamedTuple):
+    """What a check or a take-over may look at."""
+
+    known: Known
+    one: ReadOne
+    write: int
+    """The number of the write that carries this change."""
+    durable: int
+    """The last write that is on disk."""
+
+
+class _Handling(NamedTuple):
+    refuses: Callable[[Any, Desk], Conflict | None]
+    statements: Callable[[Any], tuple[Statement, ...]]
+    accept: Callable[[Any, Desk], None]
+
+
+def _never(_part: Any, _desk: Desk) -> None:
+    return None
+
+
+def _refuse_agent(part: parts.AgentChanged, desk: Desk) -> Conflict | None:
+    current = desk.known.agent(part.before.agent_id)
+    return None if current is part.before or current == part.before else Conflict.STALE
+
+
+def _refuse_elevation(part: parts.ElevationRequested, desk: Desk) -> Conflict | None:
+    return Conflict.REQUESTED if desk.known.elevating(part.agent_id) else None
+
+
+def _refuse_resolution(part: parts.ApprovalResolved, desk: Desk) -> Conflict | None:
+    row = desk.one("SELECT state FROM approvals WHERE approval_id = ?", (part.approval_id,))
+    settled = row is None or row[0] != "pending" or desk.known.taken(part.approval_id)
+    return Conflict.RESOLVED if settled else None
+
+
+def _accept_resolution(part: parts.ApprovalResolved, desk: Desk) -> None:
+    desk.known.take(part.approval_id, desk.write, desk.durable)
+    if part.kind != "action":
+        desk.known.put_elevating(part.agent_id, False)
+
+
+def _refuse_execution(part: parts.Executed, desk: Desk) -> Conflict | None:
+    row = desk.one("SELECT 1 FROM executions WHERE activity_id = ?", (part.activity_id,))
+    return Conflict.EXECUTED if row is not None or desk.known.taken(part.activity_id) else None
+
+
+def _refuse_revocation(part: parts.KeyRevoked, desk: Desk) -> Conflict | None:
+    active = [key for key in desk.known.keys(part.key.organisation_id) if key.revoked_at is None]
+    if part.key.key_id not in {key.key_id for key in active}:
+        return Conflict.REVOKED
+    others = [key for key in active if key.role == "owner" and key.key_id != part.key.key_id]
+    return Conflict.LAST_OWNER if part.key.role == "owner" and not others else None
+
+
+def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
+    if part.webhook is not None:
+        return ((rows.PUT_WEBHOOK, rows.of_webhook(part.webhook)),)
+    place = (part.organisation_id,)
+    return (
+        ("DELETE FROM outbox WHERE organisation_id = ?", place),
+        ("DELETE FROM webhooks WHERE organisation_id = ?", place),
+    )
+
+
+HANDLING: dict[type, _Handling] = {
+    parts.OrganisationAdded: _Handling(
+        _never, lambda part: (("INSERT INTO organisations VALUES (?, ?, ?, NULL)", tuple(part)),), _never
+    ),
+    parts.AgentAdded: _Handling(
+        _never,
+        lambda part: ((rows.INSERT_AGENT, rows.of_agent(part.agent)),),
+        lambda part, desk: desk.known.put_agent(part.agent),
+    ),
+    parts.AgentChanged: _Handling(
+        _refuse_agent,
+        lambda part: ((rows.UPDATE_AGENT, rows.of_changed_agent(part.after)),),
+        lambda part, desk: desk.known.put_agent(part.after),
+    ),
+    parts.ElevationRequested: _Handling(
+        _refuse_elevation,
+        lambda part: ((rows.INSERT_APPROVAL, rows.of_approval(*part)),),
+        lambda part, desk: desk.known.put_elevating(part.agent_id, True),
+    ),
+    parts.ApprovalResolved: _Handling(
+        _refuse_resolution,
+        lambda part: ((rows.RESOLVE_APPROVAL, (part.state, part.resolution, part.resolved_in, part.approval_id)),),
+        _accept_resolution,
+    ),
+    parts.Executed: _Handling(
+        _refuse_execution,
+        lambda part: (("INSERT INTO executions VALUES (?, ?, ?, ?)", tuple(part)),),
+        lambda part, desk: desk.known.take(part.activity_id, desk.write, desk.durable),
+    ),
+    parts.KeyAdded: _Handling(_never, lambda part: ((rows.INSERT_KEY, rows.of_key(part.key)),), _never),
+    parts.KeyRevoked: _Handling(
+        _refuse_revocation,
+        lambda part: (("UPDATE keys SET revoked_at = ? WHERE key_id = ?", (part.at, part.key.key_id)),),
+        lambda part, desk: desk.known.put_key(replace(part.key, revoked_at=part.at)),
+    ),
+    parts.OrganisationHalted: _Handling(
+        _never,
+        lambda part: (
+            ("UPDATE organisations SET halted_at = ? WHERE organisation_id = ?", (part.at, part.organisation_id)),
+        ),
+        lambda part, desk: desk.known.put_halted(part.organisation_id, part.at is not None),
+    ),
+    parts.ToolChanged: _Handling(
+        _never,
+        lambda part: (("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", tuple(part)),),
+        lambda part, desk: desk.known.put_tool(*part),
+    ),
+    parts.WebhookChanged: _Handling(
+        _never, _webhook_statements, lambda part, desk: desk.known.put_webhook(part.organisation_id, part.webhook)
+    ),
+}
+
+
+def refuse(wanted: tuple[parts.Part, ...], desk: Desk) -> Conflict | None:
+    """Why the parts cannot be made true together, if they cannot."""
+    found = (HANDLING[type(part)].refuses(part, desk) for part in wanted)
+    return next((conflict for conflict in found if conflict is not None), None)
+
+
+def statements_of(wanted: tuple[parts.Part, ...]) -> tuple[Statement, ...]:
+    """The rows the parts write."""
+    return tuple(statement for part in wanted for statement in HANDLING[type(part)].statements(part))
+
+
+def accept(wanted: tuple[parts.Part, ...], desk: Desk) -> None:
+    """Take over what was submitted."""
+    for part in wanted:
+        HANDLING[type(part)].accept(part, desk)
+
+
+def notice_statements(organisation_id: str, notices: tuple[Notice, ...], now: float) -> tuple[Statement, ...]:
+    """The outbox rows of what is to be told."""
+    return tuple(
+        (
+            rows.INSERT_NOTICE,
+            (notice.notice_id, organisation_id, notice.event, notice.body, now, now, organisation_id, MOST_UNDELIVERED),
+        )
+        for notice in notices
+    )

@@ -1,0 +1,151 @@
+"""What a change may consist of. Each part is refused if the world has moved on since it was made."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from qwed.store.agent import Agent, Key
+
+
+class Conflict(StrEnum):
+    """Why a change cannot be made as things stand."""
+
+    STALE = "it was changed by someone else meanwhile"
+    RESOLVED = "it is already settled"
+    REQUESTED = "a request of this kind already waits for a person"
+    EXECUTED = "its execution was already logged"
+    LAST_OWNER = "it is the last owner key: add another one first"
+    REVOKED = "it is already revoked"
+
+
+class Approval(NamedTuple):
+    """A request for a person, bound to one exact action."""
+
+    approval_id: str
+    action_hash: str
+    cost: int
+    tokens: int
+    high_risk_calls: int
+    created_at: float
+    expires_at: float
+    requested_by: str = ""
+    kind: str = "action"
+    request: str | None = None
+    """What is asked for, where it is no action: JSON."""
+
+
+class Webhook(NamedTuple):
+    """Where an organisation wants to be told, and of what."""
+
+    organisation_id: str
+    url: str
+    events: tuple[str, ...]
+    secret: str
+    changed_at: float
+    delivered: int = 0
+    given_up: int = 0
+    delivered_at: float | None = None
+    last_error: str | None = None
+
+
+class OrganisationAdded(NamedTuple):
+    """A new organisation."""
+
+    organisation_id: str
+    name: str
+    at: float
+
+
+class AgentAdded(NamedTuple):
+    """A new agent."""
+
+    agent: Agent
+
+
+class AgentChanged(NamedTuple):
+    """An agent as it was and as it is to be."""
+
+    before: Agent
+    after: Agent
+
+
+class ElevationRequested(NamedTuple):
+    """A request for more trust; an agent has one at a time."""
+
+    organisation_id: str
+    agent_id: str
+    activity_id: str
+    approval: Approval
+
+
+class ApprovalResolved(NamedTuple):
+    """A waiting approval, settled. What it held is used when approved and freed when not."""
+
+    approval_id: str
+    agent_id: str
+    kind: str
+    state: str
+    resolution: str
+    resolved_in: str
+    cost: int
+    tokens: int
+    high_risk_calls: int
+    at: float
+
+
+class Executed(NamedTuple):
+    """What became of a permitted action."""
+
+    activity_id: str
+    success: bool
+    result_hash: str | None
+    at: float
+
+
+class KeyAdded(NamedTuple):
+    """A new key."""
+
+    key: Key
+
+
+class KeyRevoked(NamedTuple):
+    """A key that opens nothing any more."""
+
+    key: Key
+    at: float
+
+
+class OrganisationHalted(NamedTuple):
+    """The kill switch, thrown or, with no time, put back."""
+
+    organisation_id: str
+    at: float | None
+
+
+class ToolChanged(NamedTuple):
+    """A row of an organisation's registry."""
+
+    organisation_id: str
+    name: str
+    row: bytes
+
+
+class WebhookChanged(NamedTuple):
+    """A webhook, set or, with none, removed along with what waits for it."""
+
+    organisation_id: str
+    webhook: Webhook | None
+
+
+Part = (
+    OrganisationAdded
+    | AgentAdded
+    | AgentChanged
+    | ElevationRequested
+    | ApprovalResolved
+    | Executed
+    | KeyAdded
+    | KeyRevoked
+    | OrganisationHalted
+    | ToolChanged
+    | WebhookChanged
+)

@@ -1,0 +1,86 @@
+"""Which internet addresses a notice may go to. The tables are our own: `ipaddress.is_global` differs between versions.
+
+Sources: the IANA special-purpose registries for IPv4 and IPv6, and the addresses at which clouds serve their secrets.
+"""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+
+_NEVER = {
+    # A machine's own credentials are no receiver, so no setting opens these.
+    "a cloud's metadata service": (
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "169.254.169.254/32",
+        "169.254.170.2/32",
+        "169.254.170.23/32",
+        "192.0.0.192/32",
+        "fd00:ec2::23/128",
+        "fd00:ec2::254/128",
+        "fd20:ce::254/128",
+    ),
+    "unspecified": ("0.0.0.0/8", "::/128"),
+    "multicast": ("224.0.0.0/4", "ff00::/8"),
+    "reserved": ("240.0.0.0/4", "192.0.0.0/24", "2001::/23", "64:ff9b:1::/48"),
+    "for documentation": ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
+    "for measurements": ("198.18.0.0/15",),
+    "a relay": ("192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24", "2620:4f:8000::/48"),
+    "a tunnel": ("2002::/16",),
+}
+_PRIVATE = {
+    "loopback": ("127.0.0.0/8", "::1/128"),
+    "private": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
+    "link-local": ("169.254.0.0/16", "fe80::/10"),
+    "shared with a carrier": ("100.64.0.0/10",),
+}
+
+_Table = tuple[tuple[IPv4Network | IPv6Network, str], ...]
+
+
+def _table(kinds: Mapping[str, tuple[str, ...]]) -> _Table:
+    return tuple((ip_network(text), kind) for kind, texts in kinds.items() for text in texts)
+
+
+NEVER = _table(_NEVER)
+PRIVATE = _table(_PRIVATE)
+_UNICAST = IPv6Network("2000::/3")
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_WRAPPERS = (_MAPPED, IPv6Network("64:ff9b::/96"))
+"""Prefixes under which the last 32 bits are the IPv4 address that is reached; the second is how DNS64 answers."""
+
+
+def read_address(text: str) -> Address | None:
+    """The address `text` spells, IPv4 for one mapped into IPv6; None where it spells none or names an interface."""
+    if "%" in text:
+        return None
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return _reached(address) if address in _MAPPED else address
+
+
+def forbidden_kind(address: Address, allow_private: bool) -> str | None:
+    """What kind of address this is where no notice may go to it, else None."""
+    reached = _reached(address)
+    kind = _kind_in(NEVER, reached)
+    if kind is None and not allow_private:
+        kind = _kind_in(PRIVATE, reached)
+    return kind or _unknown(reached)
+
+
+def _reached(address: Address) -> Address:
+    if any(address in wrapper for wrapper in _WRAPPERS):
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address
+
+
+def _kind_in(table: _Table, address: Address) -> str | None:
+    return next((kind for network, kind in table if address in network), None)
+
+
+def _unknown(address: Address) -> str | None:
+    known = address.version == 4 or address in _UNICAST or _kind_in(PRIVATE, address) is not None
+    return None if known else "reserved"

@@ -1,0 +1,199 @@
+"""P6: too many requests, too many bytes, clients that never finish. The rest is answered, and all of it is given back."""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.support.scrape import Scrape
+from tests.support.server import Server
+from tests.support.wire import asked_at_once, message
+
+Json = dict[str, Any]
+IN_FLIGHT, BYTES = "qwed_requests_in_flight", "qwed_body_bytes_in_flight"
+
+
+class Besieged:
+    """A server of its own, what it counts, and the sockets that are open to it."""
+
+    def __init__(self, directory: Path, held: ExitStack, **settings: str) -> None:
+        self.server = Server(directory / "data", QWED_ENGINE_SECONDS="6", **settings)
+        held.callback(self.server.kill)
+        self.headers = {"X-API-Key": self.server.owner_key}
+        self.client = held.enter_context(httpx.Client(base_url=self.server.base_url, headers=self.headers, timeout=60))
+        self.scrape = Scrape(self.server.base_url, self.server.owner_key)
+        self._held = held
+        self.agent_id = self.honest("/agents/register", {"name": "a", "principal_id": "p"}).json()["agent_id"]
+        self.verify = f"/agents/{self.agent_id}/verify"
+
+    def honest(self, path: str, body: Json) -> httpx.Response:
+        return self.client.post(path, json=body)
+
+    def line(self) -> socket.socket:
+        place = urlsplit(self.server.base_url)
+        return self._held.enter_context(socket.create_connection((place.hostname, place.port), timeout=60))
+
+    def unfinished(self, said: int = 100, sent: bytes = b"{") -> socket.socket:
+        """A client that says how much will come and sends less."""
+        line = self.line()
+        line.sendall(f"POST {self.verify} HTTP/1.1\r\nhost: x\r\ncontent-length: {said}\r\n\r\n".encode() + sent)
+        return line
+
+    def hard(self, tag: str, **parameters: Any) -> socket.socket:
+        """A question that keeps an engine busy for as long as it may be."""
+        body = _body({"type": "verify_logic", "query": _pigeons(tag), "parameters": parameters}, tag)
+        line = self.line()
+        line.sendall(message(self.verify, body, self.headers))
+        return line
+
+    def require_calm(self) -> None:
+        """Nothing is held any more, and everybody is answered."""
+        for name in (IN_FLIGHT, BYTES):
+            self.scrape.wait_until(name, 0)
+        assert self.honest(self.verify, _body(SUM, "calm")).json()["decision"] == "APPROVED"
+
+
+SUM: Json = {"type": "calculate", "query": "2+2"}
+
+
+def _body(action: Mapping[str, Any], conversation: str) -> Json:
+    return {"action": dict(action), "context": {"conversation_id": conversation, "step_number": 1}}
+
+
+def _pigeons(tag: str) -> str:
+    """Twelve pigeons in eleven holes: short, false, and beyond any solver's patience."""
+    pigeons, holes = "abcdefghijkl", "abcdefghijk"
+    sits = [f"(OR {' '.join(f'{tag}{one}{hole}' for hole in holes)})" for one in pigeons]
+    pairs = [(one, other) for one in pigeons for other in pigeons if other < one]
+    alone = [f"(OR (NOT {tag}{one}{hole}) (NOT {tag}{other}{hole}))" for hole in holes for one, other in pairs]
+    return f"(AND {' '.join(sits + alone)})"
+
+
+def _heard(line: socket.socket) -> tuple[int, Json]:
+    """One answer with a body."""
+    with line.makefile("rb") as stream:
+        status = int(stream.readline().split()[1])
+        length = 0
+        while (header := stream.readline().strip().lower()) != b"":
+            if header.startswith(b"content-length:"):
+                length = int(header[15:])
+        read: Json = json.loads(stream.read(length))
+        return status, read
+
+
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_with_every_place_taken_the_next_is_told_to_come_back_and_later_all_are_answered(
+    tmp_path: Path, held: ExitStack
+) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="3")
+    busy = [besieged.hard(tag) for tag in "xyz"]
+    besieged.scrape.wait_until(IN_FLIGHT, 3)
+    decision = besieged.honest(besieged.verify, _body(SUM, "c"))
+    plain = besieged.client.get("/agents")
+    healthy = [besieged.client.get(path).status_code for path in ("/health", "/ready")]
+    assert (decision.status_code, decision.json()["decision"]) == (503, "DENIED")
+    assert decision.json()["error"]["code"] == "QWED-SYS-003"
+    assert decision.headers["retry-after"] == "1"
+    assert (plain.status_code, set(plain.json())) == (503, {"error"})
+    assert healthy == [200, 200]
+    assert [_heard(line)[0] for line in busy] == [200, 200, 200]
+    assert besieged.scrape.value("qwed_pressure_refused_total", reason="requests") == 2
+    besieged.require_calm()
+
+
+def test_what_was_refused_for_want_of_a_place_was_not_read(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="1")
+    busy = besieged.hard("x")
+    besieged.scrape.wait_until(IN_FLIGHT, 1)
+    # Nothing of the body has been sent, and the answer is here.
+    assert _heard(besieged.unfinished(sent=b""))[0] == 503
+    assert _heard(busy)[0] == 200
+    besieged.require_calm()
+
+
+def test_with_too_many_bytes_held_the_next_body_is_refused(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT_MB="1")
+    busy = besieged.hard("x", notes="n" * 900_000)
+    besieged.scrape.wait_until(IN_FLIGHT, 1)
+    assert besieged.scrape.value(BYTES) > 900_000
+    status, body = _heard(besieged.unfinished(said=300_000, sent=b""))
+    assert (status, body["decision"], body["error"]["code"]) == (503, "DENIED", "QWED-SYS-003")
+    assert besieged.honest(besieged.verify, _body(SUM, "small")).json()["decision"] == "APPROVED"
+    assert _heard(busy)[0] == 200
+    besieged.require_calm()
+
+
+def test_bodies_that_trickle_give_way_to_requests_that_are_here(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="8")
+    slow = [besieged.unfinished() for _ in range(8)]
+    besieged.scrape.wait_until(IN_FLIGHT, 8)
+    answers = [besieged.honest(besieged.verify, _body(SUM, f"c{number}")) for number in range(2_000)]
+    passed = [answer for answer in answers if answer.status_code == 200]
+    assert passed
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    assert answers[-1].json()["decision"] == "APPROVED"
+    assert _heard(slow[0]) == (503, _heard_of_slowness())
+    for line in slow:
+        line.close()
+    besieged.require_calm()
+
+
+def _heard_of_slowness() -> Json:
+    return {
+        "decision": "DENIED",
+        "error": {
+            "code": "QWED-SYS-003",
+            "message": "the body did not arrive in time",
+            "details": {},
+            "final": False,
+            "check": "capacity_left",
+            "retry_after": 1,
+        },
+    }
+
+
+def test_a_thousand_bodies_that_never_end_stop_nobody(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held)
+    lines = [besieged.unfinished() for _ in range(1_000)]
+    besieged.scrape.wait_until(IN_FLIGHT, 1_000)
+    assert besieged.scrape.value(BYTES) == 1_000
+    assert besieged.client.get("/health").json() == {"status": "ok"}
+    assert besieged.honest(besieged.verify, _body(SUM, "c")).json()["decision"] == "APPROVED"
+    for line in lines:
+        line.close()
+    besieged.require_calm()
+    assert besieged.scrape.value("qwed_requests_total", status="gone") == 1_000
+
+
+def test_clients_that_leave_in_the_middle_leave_nothing_behind(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="64", QWED_MAX_IN_FLIGHT_MB="2")
+    for _ in range(5):
+        lines = [besieged.unfinished(said=200_000, sent=bytes(50_000)) for _ in range(30)]
+        for line in lines:
+            line.close()
+    besieged.require_calm()
+
+
+def test_more_callers_than_places_are_all_answered_and_each_is_200_or_503(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="4")
+    asked = [message(besieged.verify, _body(SUM, f"c{number}"), besieged.headers) for number in range(600)]
+    heard = asked_at_once(besieged.server.base_url, asked, 60)
+    statuses = [answer.status for answer in heard if answer is not None]
+    assert len(statuses) == 600
+    assert set(statuses) <= {200, 503}
+    refused = statuses.count(503)
+    assert besieged.scrape.value("qwed_decisions_total", code="QWED-SYS-003") == refused
+    assert besieged.scrape.value("qwed_decisions_total", decision="APPROVED") == 600 - refused
+    assert besieged.scrape.value("qwed_pressure_refused_total") == refused
+    besieged.require_calm()

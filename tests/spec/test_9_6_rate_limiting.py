@@ -1,0 +1,219 @@
+"""Spec 9.6, Fail-Closed Rate Limiting."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from qwed.api.app import App
+from qwed.kernel.wiring import close_services, open_services
+from qwed.limits.allowance import LimiterError
+from qwed.settings import Settings
+from tests.spec.conftest import House
+from tests.spec.sections import spec
+from tests.support.failing import Failing
+from tests.support.scrape import Scrape
+from tests.support.server import Server
+
+LIMIT = 5
+TITLE = "guide/Fail-closed rate limiting"
+Json = dict[str, Any]
+
+
+class Limited:
+    """A server that lets five requests a minute through, its owner's client, and an agent whose window is new."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.owner = {"X-API-Key": server.owner_key}
+        self.client = httpx.Client(base_url=server.base_url, timeout=30)
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.client.get(path, headers=headers)
+
+    def verify(self, agent: Json, step: int, **more: Any) -> httpx.Response:
+        body = {
+            "action": {"type": "calculate", "query": f"{step} + 1"},
+            "context": {"conversation_id": "c", "step_number": step},
+        }
+        headers = more.pop("headers", {"Authorization": f"Bearer {agent['agent_token']}"})
+        return self.client.post(f"/agents/{agent['agent_id']}/verify", json=body | more, headers=headers)
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[Limited]:
+    """A server of its own, because windows last a minute."""
+    server = Server(tmp_path / "data", QWED_RATE_LIMIT_PER_KEY=str(LIMIT))
+    made = Limited(server)
+    yield made
+    made.client.close()
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def agent(limited: Limited) -> Json:
+    body = {"name": "a", "principal_id": "p"}
+    registered: Json = limited.client.post("/agents/register", json=body, headers=limited.owner).json()
+    return registered
+
+
+def left(response: httpx.Response) -> str | None:
+    return response.headers.get("x-ratelimit-remaining")
+
+
+@spec("9.6", TITLE)
+def test_without_redis_the_limiter_is_in_memory_and_ready_says_so(limited: Limited) -> None:
+    assert limited.get("/ready").json()["parts"]["rate_limiter"] == "memory"
+
+
+@spec("9.6", TITLE)
+def test_an_agent_beyond_its_limit_is_denied_and_told_when_to_come_back(limited: Limited, agent: Json) -> None:
+    answers = [limited.verify(agent, step) for step in range(1, LIMIT + 2)]
+    assert [answer.json()["decision"] for answer in answers] == ["APPROVED"] * LIMIT + ["DENIED"]
+    assert [left(answer) for answer in answers] == ["4", "3", "2", "1", "0", "0"]
+    last = answers[-1]
+    assert (last.status_code, last.json()["error"]["code"]) == (429, "QWED-SYS-001")
+    assert 0 < int(last.headers["retry-after"]) <= 61
+    assert last.headers["retry-after"] == last.headers["x-ratelimit-reset"]
+    assert {answer.headers["x-ratelimit-limit"] for answer in answers} == {str(LIMIT)}
+
+
+@spec("9.6", TITLE)
+def test_a_limiter_that_fails_denies_and_nothing_passes_until_it_is_back() -> None:
+    opened = open_services(Settings(), in_memory=True)
+    app = App(opened.services)
+    windows: Any = app._node.windows
+    windows.limiter = Failing(windows.limiter, "hit", LimiterError("no answer"), once=True)
+    path, headers = "/agents/agent_1/verify", {"X-API-Key": opened.owner_key or ""}
+
+    async def ask_twice() -> list[httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node") as client:
+            return [await client.post(path, json={}, headers=headers) for _ in range(2)]
+
+    first, second = asyncio.run(ask_twice())
+    close_services(opened.services)
+    assert (first.status_code, first.json()["decision"]) == (503, "DENIED")
+    assert first.json()["error"]["code"] == "QWED-SYS-002"
+    assert (second.status_code, second.json()["error"]["code"]) == (404, "QWED-AGENT-001")
+
+
+@spec("9.6")
+def test_what_was_refused_is_neither_recorded_nor_charged(limited: Limited, agent: Json) -> None:
+    for step in range(1, LIMIT + 3):
+        limited.verify(agent, step)
+    path = f"/agents/{agent['agent_id']}"
+    assert limited.get(f"{path}/activity", **limited.owner).json()["summary"]["total_actions"] == LIMIT
+    assert limited.get(f"{path}/budget", **limited.owner).json()["requests"]["current_hour"] == LIMIT
+
+
+@spec("9.6")
+def test_a_plain_route_beyond_the_limit_says_so_without_a_decision(limited: Limited) -> None:
+    answers = [limited.get("/tools", **limited.owner) for _ in range(LIMIT + 1)]
+    assert [answer.status_code for answer in answers] == [200] * LIMIT + [429]
+    assert set(answers[-1].json()) == {"error"}
+    assert answers[-1].json()["error"]["code"] == "QWED-SYS-001"
+
+
+@spec("9.6")
+def test_an_agent_and_its_organisations_key_have_windows_of_their_own(limited: Limited, agent: Json) -> None:
+    for step in range(1, LIMIT + 2):
+        limited.verify(agent, step)
+    # The registration was the key's first request, this is its second.
+    assert left(limited.get("/agents", **limited.owner)) == "3"
+
+
+@spec("9.6")
+def test_two_agents_have_windows_of_their_own(limited: Limited, agent: Json) -> None:
+    body = {"name": "b", "principal_id": "p"}
+    other = limited.client.post("/agents/register", json=body, headers=limited.owner).json()
+    for step in range(1, LIMIT + 2):
+        limited.verify(agent, step)
+    assert limited.verify(other, 1).json()["decision"] == "APPROVED"
+
+
+@spec("9.6", "9.8")
+def test_a_stranger_who_knows_the_public_prefix_uses_up_nobodys_window(limited: Limited, agent: Json) -> None:
+    token, key = agent["agent_token"], limited.server.owner_key
+    for number in range(LIMIT * 2):
+        secret = f"{number:040x}"
+        stranger = limited.verify(agent, 1, headers={"Authorization": f"Bearer {token[:-40]}{secret}"})
+        assert (stranger.status_code, left(stranger)) == (401, None)
+        stranger = limited.get("/agents", **{"X-API-Key": key[:-40] + secret})
+        assert (stranger.status_code, left(stranger)) == (401, None)
+    assert left(limited.verify(agent, 1)) == "4"
+    assert left(limited.get("/agents", **limited.owner)) == "3"
+    scrape = Scrape(limited.server.base_url, key)
+    assert scrape.value("qwed_strangers_refused_total") == LIMIT * 4
+    assert scrape.value("qwed_rate_limited_total") == 0
+
+
+@spec("9.6")
+def test_a_token_in_the_body_is_counted_like_one_in_the_header(limited: Limited, agent: Json) -> None:
+    token = agent["agent_token"]
+    in_body = [limited.verify(agent, step, headers={}, agent_token=token) for step in range(1, LIMIT)]
+    assert [left(answer) for answer in in_body] == ["4", "3", "2", "1"]
+    in_both = limited.verify(agent, LIMIT, agent_token=token)
+    assert (left(in_both), in_both.json()["decision"]) == ("0", "APPROVED")
+    last = limited.verify(agent, LIMIT + 1, headers={}, agent_token=token)
+    assert (last.status_code, last.json()["decision"], left(last)) == (429, "DENIED", "0")
+
+
+@spec("9.6")
+def test_a_key_and_a_token_together_use_both_windows(limited: Limited, agent: Json) -> None:
+    both = {"Authorization": f"Bearer {agent['agent_token']}"} | limited.owner
+    answers = [limited.verify(agent, step, headers=both) for step in range(1, LIMIT + 1)]
+    # The key registered the agent, so its window is the tighter one and is full first.
+    assert [left(answer) for answer in answers] == ["3", "2", "1", "0", "0"]
+    assert answers[-1].status_code == 429
+    assert left(limited.verify(agent, LIMIT)) == "0"
+
+
+@spec("9.6")
+def test_health_and_metrics_are_answered_when_the_window_is_full(limited: Limited) -> None:
+    for _ in range(LIMIT + 1):
+        limited.get("/tools", **limited.owner)
+    assert limited.get("/health", **limited.owner).status_code == 200
+    scrape = Scrape(limited.server.base_url, limited.server.owner_key)
+    assert scrape.value("qwed_rate_limited_total", credential="key") == 1
+    assert scrape.value("qwed_requests_total", route="/tools", status="429") == 1
+
+
+@spec("9.6")
+def test_the_default_limit_is_sixty_thousand_a_minute(house: House) -> None:
+    with house.client("member") as client:
+        assert client.get("/agents").headers["x-ratelimit-limit"] == "60000"
+
+
+@spec("9.6", "B")
+@pytest.mark.parametrize(
+    ("key", "status", "code"),
+    [
+        ("owner", 200, None),
+        ("approver", 403, "QWED-AUTH-003"),
+        ("member", 403, "QWED-AUTH-003"),
+        ("foreign", 403, "QWED-AUTH-003"),
+        ("revoked", 401, "QWED-AUTH-002"),
+        ("qwed_live_nobody", 401, "QWED-AUTH-002"),
+        (None, 401, "QWED-AUTH-001"),
+    ],
+)
+def test_the_numbers_are_for_the_owner_of_the_first_organisation_alone(
+    house: House, key: str | None, status: int, code: str | None
+) -> None:
+    with house.client(key) as client:
+        answer = client.get("/metrics")
+    assert answer.status_code == status
+    if code is None:
+        assert answer.headers["content-type"].startswith("text/plain; version=")
+    else:
+        assert answer.json()["error"]["code"] == code
+
+
+@spec("9.6", "B")
+def test_an_agents_token_does_not_open_the_numbers(house: House) -> None:
+    with house.client(token=house.suspended["agent_token"]) as client:
+        answer = client.get("/metrics")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "QWED-AUTH-003")

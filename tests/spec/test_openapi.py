@@ -1,0 +1,225 @@
+"""Appendix B, read by a machine: what the document allows is answered as it says, what it forbids is refused."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case, CheckContext, Response
+from schemathesis.checks import not_a_server_error
+from schemathesis.config import GenerationConfig
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from qwed.api.examples import EXAMPLES, Example
+from qwed.api.openapi import document
+from qwed.api.routes import ROUTES
+from tests.spec.sections import spec
+from tests.support.sampling import Sampler
+from tests.support.server import Server
+
+DOCUMENT = document()
+
+
+def _schema(*, coverage: bool) -> BaseSchema:
+    schema = schemathesis.openapi.from_dict(DOCUMENT)
+    schema.config.generation = GenerationConfig(with_security_parameters=False)
+    schema.config.checks.not_a_server_error.expected_statuses = ["2xx", "3xx", "4xx", "503"]
+    schema.config.phases.coverage.enabled = coverage
+    schema.config.phases.coverage.unexpected_methods = set()
+    return schema
+
+
+FULL = _schema(coverage=True)
+"""Every boundary of every field, then what comes to mind."""
+BRIEF = _schema(coverage=False)
+"""Only what comes to mind, for those who are mostly refused at the door."""
+
+QUICK = settings(max_examples=8, derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck])
+LONG = settings(QUICK, max_examples=250, derandomize=False)
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+BEYOND_A_SCHEMA = (
+    "has more than six decimals",
+    "must be 1 to 256 printable characters",
+    "missing required action context",  # a conversation_id of blanks
+    "characters of valid text",  # U+0000
+    "is required",  # a name of blanks
+    "must be given together",  # one of them null
+    "not deterministic JSON",
+    "differ: give one",
+    "stand twice",
+    "must be a plain lower-case name",
+    "stays there",
+    "cannot be changed",
+    "`from` and `to` must be RFC 3339",
+)
+"""What is refused of data that fits the document, because a JSON Schema cannot say it."""
+
+
+class Visitor:
+    """Who asks a server that nobody else uses: the owner, an agent, or nobody."""
+
+    def __init__(self, server: Server) -> None:
+        self.base_url = server.base_url
+        self._owner = {"X-API-Key": server.owner_key}
+        self._agent: dict[str, Any] = {}
+
+    def register(self) -> None:
+        """A new agent, because the last one may have been suspended or given another token."""
+        body = {"name": "visitor", "principal_id": "user_123", "type": "autonomous"}
+        response = httpx.post(f"{self.base_url}/agents/register", json=body, headers=self._owner, timeout=30)
+        assert response.status_code == 201, response.text
+        self._agent = response.json()
+
+    def ask(self, case: Case, who: str) -> Response:
+        """The answer; where the case is an honest one, it is about the visiting agent."""
+        if not _is_negative(case):
+            own = {name: self._agent[name] for name in ("agent_id", "agent_token")}
+            names = {name: unquote(str(value)) for name, value in case.path_parameters.items()} | own
+            names["tool_name"] = names.get("tool", "")
+            case.path_parameters = _agreeing(case.path_parameters, own)
+            case.body = _agreeing(case.body, names)
+        token = {"Authorization": f"Bearer {self._agent['agent_token']}"}
+        shown = {"owner": self._owner, "agent": token, "nobody": {}}
+        return case.call(base_url=self.base_url, headers=shown[who])
+
+
+def _is_negative(case: Case) -> bool:
+    return case.meta is not None and case.meta.generation.mode.is_negative
+
+
+def _agreeing(sent: Any, names: dict[str, str]) -> Any:
+    """What is sent, with one name for one thing wherever it stands, and whole numbers without a point.
+
+    A schema takes 1.0 for an integer; ruling 4.6 does not.
+    """
+    if isinstance(sent, float) and sent.is_integer():
+        return int(sent)
+    if isinstance(sent, list):
+        return [_agreeing(each, names) for each in sent]
+    if not isinstance(sent, dict):
+        return sent
+    named = {name: value for name, value in names.items() if isinstance(sent.get(name), str)}
+    return {name: _agreeing(value, names) for name, value in sent.items()} | named
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
+    server = Server(Path(tmp_path_factory.mktemp("visited")) / "data")
+    yield Visitor(server)
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def visitor(visited: Visitor) -> Visitor:
+    visited.register()
+    return visited
+
+
+def require_truth(case: Case, response: Response, who: str) -> None:
+    """The document holds for this answer."""
+    refused = response.status_code >= 400 or _says_no(response)
+    checks = CHECKS if refused else [*CHECKS, negative_data_rejection]
+    case.validate_response(response, checks=checks, additional_checks=[accepts_what_fits])
+    if who == "nobody" and case.operation.definition.raw["security"]:
+        assert response.status_code >= 400
+
+
+def accepts_what_fits(_context: CheckContext, response: Response, case: Case) -> None:
+    """Data that fits the document is not refused as malformed."""
+    if not _is_negative(case) and response.status_code == 400:
+        message = response.json()["error"]["message"]
+        assert any(words in message for words in BEYOND_A_SCHEMA), message
+
+
+def _says_no(response: Response) -> bool:
+    if "json" not in response.headers["content-type"][0]:
+        return False
+    body = response.json()
+    return isinstance(body, dict) and body.get("decision") == "DENIED"
+
+
+@spec("B")
+@FULL.parametrize()
+@QUICK
+def test_the_owner_is_answered_as_the_document_says(case: Case, visitor: Visitor) -> None:
+    require_truth(case, visitor.ask(case, "owner"), "owner")
+
+
+@spec("B")
+@pytest.mark.parametrize("who", ["agent", "nobody"])
+@BRIEF.parametrize()
+@QUICK
+def test_an_agent_and_a_stranger_are_answered_as_the_document_says(case: Case, visitor: Visitor, who: str) -> None:
+    require_truth(case, visitor.ask(case, who), who)
+
+
+@spec("B")
+@pytest.mark.drill
+@pytest.mark.parametrize("who", ["owner", "agent", "nobody"])
+@FULL.parametrize()
+@LONG
+def test_whoever_asks_at_length_is_answered_as_the_document_says(case: Case, visitor: Visitor, who: str) -> None:
+    require_truth(case, visitor.ask(case, who), who)
+
+
+Told = dict[tuple[str, str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What is untrue of each example; sampled again in the one case that the hour turned meanwhile."""
+    started = datetime.now(UTC).hour
+    found = _sampled(Path(tmp_path_factory.mktemp("sampled")) / "data")
+    if any(found.values()) and datetime.now(UTC).hour != started:
+        found = _sampled(Path(tmp_path_factory.mktemp("sampled")) / "data")
+    return found
+
+
+def _sampled(place: Path) -> Told:
+    routes = {route.handler.__name__: route for route in ROUTES}
+    server = Server(place)
+    found: Told = {}
+    with httpx.Client(base_url=server.base_url, timeout=30) as client:
+        sampler = Sampler(client, server.owner_key)
+        sampler.wait_until_ready()
+        for name, operation in EXAMPLES.items():
+            for example in operation.examples:
+                response = sampler.send(routes[name], example)
+                wrong = [] if response.status_code == example.status else [f"the status is {response.status_code}"]
+                found[name, example.name] = wrong + sampler.untrue(example, response)
+    server.stop()
+    return found
+
+
+SENT = [(name, example) for name, operation in EXAMPLES.items() for example in operation.examples]
+
+
+@spec("B")
+@pytest.mark.parametrize(("name", "example"), SENT, ids=lambda each: each if isinstance(each, str) else each.name)
+def test_an_example_is_what_the_server_answers(told: Told, name: str, example: Example) -> None:
+    assert told[name, example.name] == []
+
+
+@spec("B")
+def test_the_server_shows_this_document(stranger: httpx.Client) -> None:
+    assert stranger.get("/openapi.json").json() == DOCUMENT

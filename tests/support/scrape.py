@@ -1,0 +1,43 @@
+"""Reads `/metrics` the way a Prometheus does."""
+
+import httpx
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def families(text: str) -> dict[str, Metric]:
+    """By the name that the code and the documentation use."""
+    return {found.name + "_total" * (found.type == "counter"): found for found in text_string_to_metric_families(text)}
+
+
+def value(text: str, name: str, **labels: str) -> float:
+    """The sum of the samples with this name and at least these labels."""
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+class Scrape:
+    """A server's numbers, asked for with its owner's key."""
+
+    def __init__(self, base_url: str, owner_key: str) -> None:
+        self._url = f"{base_url}/metrics"
+        self._headers = {"X-API-Key": owner_key}
+
+    def text(self) -> str:
+        answer = httpx.get(self._url, headers=self._headers, timeout=30)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def value(self, name: str, **labels: str) -> float:
+        return value(self.text(), name, **labels)
+
+    def wait_until(self, name: str, expected: float) -> None:
+        """Ask until it is so; what is waited for happens within seconds, or never."""
+        for _ in range(5_000):
+            if self.value(name) == expected:
+                return
+        raise AssertionError(f"{name} did not become {expected}: {self.value(name)}")
