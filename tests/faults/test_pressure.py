@@ -1,4 +1,4 @@
-"""P6: too many requests, too many bytes, clients that never finish. The rest is answered, and all of it is given back."""
+"""P6: too many requests, too many bytes, clients that never finish. The rest is answered, and all is given back."""
 
 import json
 import socket
@@ -101,12 +101,12 @@ def test_with_every_place_taken_the_next_is_told_to_come_back_and_later_all_are_
     besieged.scrape.wait_until(IN_FLIGHT, 3)
     decision = besieged.honest(besieged.verify, _body(SUM, "c"))
     plain = besieged.client.get("/agents")
-    healthy = [besieged.client.get(path).status_code for path in ("/health", "/ready")]
+    healthy = [set(besieged.client.get(path).json()) for path in ("/health", "/ready")]
     assert (decision.status_code, decision.json()["decision"]) == (503, "DENIED")
     assert decision.json()["error"]["code"] == "QWED-SYS-003"
     assert decision.headers["retry-after"] == "1"
     assert (plain.status_code, set(plain.json())) == (503, {"error"})
-    assert healthy == [200, 200]
+    assert healthy == [{"status"}, {"ready", "parts"}]
     assert [_heard(line)[0] for line in busy] == [200, 200, 200]
     assert besieged.scrape.value("qwed_pressure_refused_total", reason="requests") == 2
     besieged.require_calm()
@@ -138,11 +138,12 @@ def test_bodies_that_trickle_give_way_to_requests_that_are_here(tmp_path: Path, 
     besieged = Besieged(tmp_path, held, QWED_MAX_IN_FLIGHT="8")
     slow = [besieged.unfinished() for _ in range(8)]
     besieged.scrape.wait_until(IN_FLIGHT, 8)
-    answers = [besieged.honest(besieged.verify, _body(SUM, f"c{number}")) for number in range(2_000)]
-    passed = [answer for answer in answers if answer.status_code == 200]
-    assert passed
-    assert {answer.status_code for answer in answers} <= {200, 503}
-    assert answers[-1].json()["decision"] == "APPROVED"
+    for _ in range(20_000):
+        answer = besieged.honest(besieged.verify, _body(SUM, "c"))
+        if answer.status_code != 503:
+            break
+    assert answer.json()["decision"] == "APPROVED"
+    assert besieged.scrape.value("qwed_pressure_refused_total", reason="slow_client") == 1
     assert _heard(slow[0]) == (503, _heard_of_slowness())
     for line in slow:
         line.close()

@@ -19,7 +19,6 @@ from tests.support.scrape import Scrape
 from tests.support.server import Server
 
 LIMIT = 5
-TITLE = "guide/Fail-closed rate limiting"
 Json = dict[str, Any]
 
 
@@ -64,12 +63,12 @@ def left(response: httpx.Response) -> str | None:
     return response.headers.get("x-ratelimit-remaining")
 
 
-@spec("9.6", TITLE)
+@spec("9.6", "guide/Fail-closed rate limiting")
 def test_without_redis_the_limiter_is_in_memory_and_ready_says_so(limited: Limited) -> None:
     assert limited.get("/ready").json()["parts"]["rate_limiter"] == "memory"
 
 
-@spec("9.6", TITLE)
+@spec("9.6", "guide/Fail-closed rate limiting")
 def test_an_agent_beyond_its_limit_is_denied_and_told_when_to_come_back(limited: Limited, agent: Json) -> None:
     answers = [limited.verify(agent, step) for step in range(1, LIMIT + 2)]
     assert [answer.json()["decision"] for answer in answers] == ["APPROVED"] * LIMIT + ["DENIED"]
@@ -81,7 +80,7 @@ def test_an_agent_beyond_its_limit_is_denied_and_told_when_to_come_back(limited:
     assert {answer.headers["x-ratelimit-limit"] for answer in answers} == {str(LIMIT)}
 
 
-@spec("9.6", TITLE)
+@spec("9.6", "guide/Fail-closed rate limiting")
 def test_a_limiter_that_fails_denies_and_nothing_passes_until_it_is_back() -> None:
     opened = open_services(Settings(), in_memory=True)
     app = App(opened.services)

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import httpx
+import msgspec
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -29,7 +30,7 @@ from tests.spec.sections import spec
 from tests.support.sampling import Sampler
 from tests.support.server import Server
 
-DOCUMENT = document()
+DOCUMENT = msgspec.json.decode(msgspec.json.encode(document()))
 
 
 def _schema(*, coverage: bool) -> BaseSchema:
@@ -152,7 +153,7 @@ def accepts_what_fits(_context: CheckContext, response: Response, case: Case) ->
 
 
 def _says_no(response: Response) -> bool:
-    if "json" not in response.headers["content-type"][0]:
+    if "json" not in response.headers.get("content-type", [""])[0]:
         return False
     body = response.json()
     return isinstance(body, dict) and body.get("decision") == "DENIED"
@@ -223,3 +224,17 @@ def test_an_example_is_what_the_server_answers(told: Told, name: str, example: E
 @spec("B")
 def test_the_server_shows_this_document(stranger: httpx.Client) -> None:
     assert stranger.get("/openapi.json").json() == DOCUMENT
+
+
+@spec("B")
+def test_the_page_is_served_and_lets_nothing_else_in(stranger: httpx.Client) -> None:
+    response = stranger.get("/docs")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "no-referrer"
+    policy = dict(part.split(" ", 1) for part in response.headers["content-security-policy"].split("; "))
+    assert (policy["default-src"], policy["frame-ancestors"], policy["base-uri"]) == ("'none'", "'none'", "'none'")
+    assert not any("unsafe" in value or "http" in value or "*" in value for value in policy.values())
+    for operation in (each for methods in DOCUMENT["paths"].values() for each in methods.values()):
+        assert f'id="{operation["operationId"]}"' in response.text

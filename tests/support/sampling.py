@@ -67,14 +67,15 @@ class Sampler:
 
     def untrue(self, example: Example, response: httpx.Response) -> list[str]:
         """What the example says of its answer and the server does not."""
-        if "json" not in response.headers["content-type"]:
+        if "json" not in response.headers.get("content-type", ""):
             return [] if example.answer is None else ["the answer is no JSON"]
         return self.differences(example.answer, response.json(), excerpt=example.excerpt)
 
     def differences(self, printed: Any, said: Any, at: str = "answer", *, excerpt: bool = False) -> list[str]:
         """Where the printed answer is not what was said; learns the ids that both have in the same place."""
         if isinstance(printed, dict) and isinstance(said, dict):
-            wrong = [f"{at}.{name} is in one of the two only" for name in sorted(printed.keys() ^ said.keys())]
+            alone = printed.keys() - said.keys() if excerpt else printed.keys() ^ said.keys()
+            wrong = [f"{at}.{name} is in one of the two only" for name in sorted(alone)]
             shared = [name for name in printed if name in said and name not in _MEASURED]
             pairs = [(printed[name], said[name], f"{at}.{name}") for name in shared]
         elif isinstance(printed, list) and isinstance(said, list):

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from qwed.kernel.activity import KINDS
+from qwed.kernel.approvals import STATES
 from qwed.words import Decision, ErrorCode
 
 Schema = dict[str, Any]
@@ -26,8 +28,8 @@ TAGS: tuple[Tag, ...] = (
     Tag("agents", ("agents",), "Register agents, ask whether an action may happen, and look back at what was decided."),
     Tag("approvals", ("approvals",), "What waits for a person, and the person's answer."),
     Tag("tools", ("tools",), "The tool registry: which tools are known and how risky they are."),
-    Tag("organisation", ("organisations", "keys", "webhook", "suspend-all"), "The organisation itself: its keys, "
-        "its webhook and its emergency stop."),
+    Tag("organisation", ("organisations", "keys", "webhook", "suspend-all", "reactivate-all", "changes"), "The organisation itself: its keys, "
+        "its webhook, its kill switch and what was changed in it."),
     Tag("verify", ("verify",), "The engines by themselves: claims, code and queries checked without an agent."),
     Tag("audit", ("audit", "attestation"), "The log and its proofs: what was decided, in an order nobody can change."),
     Tag("a2a", ("a2a",), "Messages between agents, judged on their way."),
@@ -67,16 +69,19 @@ PARAMETERS: dict[str, Described] = {
     "from": Described(_MOMENT, "Only what happened at this moment or later; a bare date is the start of that UTC day."),
     "to": Described(_MOMENT, "Only what happened before this moment; a bare date is the start of that UTC day."),
     "decision": Described({"enum": [*Decision]}, "Only what was decided so."),
+    "kind": Described({"enum": [*KINDS], "default": "decision"}, "Decisions, or what happened around them, or both."),
+    "state": Described({"enum": [*STATES]}, "Only approvals that stand so."),
     "wait": Described(
-        {"type": "integer", "minimum": 0, "maximum": 60},
+        {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT},
         "How many seconds to wait for a person while the action is PENDING.",
     ),
 }
 
+_PLACE_IN_THE_LOG = Described({"type": "string", "pattern": "^[0-9]{1,18}$"}, PARAMETERS["cursor"].description)
 OWN_PARAMETERS: dict[tuple[str, str], Described] = {
-    ("/agents/{agent_id}/activity", "cursor"): Described(
-        {"type": "string", "pattern": "^[0-9]{1,18}$"}, PARAMETERS["cursor"].description
-    ),
+    ("/agents/{agent_id}/activity", "cursor"): _PLACE_IN_THE_LOG,
+    ("/changes", "cursor"): _PLACE_IN_THE_LOG,
+    ("/approvals", "agent_id"): Described({"type": "string"}, "Only what this agent asked."),
 }
 """Where a route takes a parameter more narrowly than the others do."""
 
@@ -126,8 +131,11 @@ ANYWHERE: tuple[ErrorCode, ...] = (
 ON_A_PATH: tuple[ErrorCode, ...] = (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_ALLOWED)
 """An empty path parameter, or one with a slash in it, leads to another route or to none."""
 
-SAME_SHAPE: dict[str, tuple[int, str]] = {"/ready": (503, "a part is still starting")}
-"""Where a status other than that of success has the body of success."""
+SAME_SHAPE: dict[tuple[str, int], str] = {
+    ("/ready", 503): "a part is still starting",
+    ("/agents/{agent_id}/trust", 200): "Less trust is set at once",
+}
+"""What a further status says that has the body of success."""
 
 REFINED: dict[str, Schema] = {
     "ActionShape": {"anyOf": [{"required": ["type"]}, {"required": ["action_type"]}]},

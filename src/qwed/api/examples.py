@@ -22,7 +22,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     token: str | None = None
     """Who asks, where it is the agent itself."""
     excerpt: bool = False
-    """Whether the lists of the answer go on."""
+    """Whether the answer has more in it than is printed."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

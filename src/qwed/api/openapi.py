@@ -120,8 +120,7 @@ def security_of(route: Route) -> list[dict[str, list[str]]]:
     """Who may call: anyone; a key of the organisation; or, where a token can be wrong, an agent with its token."""
     if route.open:
         return []
-    takes_token = ErrorCode.INVALID_AGENT_TOKEN in route.errors
-    return [{"organisation": []}, {"agent": []}] if takes_token else [{"organisation": []}]
+    return [{"organisation": []}, {"agent": []}] if route.takes_token else [{"organisation": []}]
 
 
 def _parameters(route: Route) -> list[Schema]:
@@ -152,17 +151,16 @@ def _shown(name: str, place: str, described: Described) -> Schema:
 
 
 def _responses(route: Route, shown: dict[str, Schema]) -> dict[str, Any]:
-    answers: dict[str, Any] = {
-        str(route.status): {
-            "description": _success_of(route),
-            "headers": _headers_of(route.status),
-            "content": _success_content(route, shown),
-        }
-    }
+    answers = {str(status): _success(route, status, shown) for status in (route.status, *route.also)}
     for status, codes in errors_of(route).items():
         if status != 200:
             answers[str(status)] = _error(route, status, codes, shown)
     return answers
+
+
+def _success(route: Route, status: int, shown: dict[str, Schema]) -> Schema:
+    said = SAME_SHAPE.get((route.path, status)) or _success_of(route)
+    return {"description": said, "headers": _headers_of(status)} | _success_content(route, status, shown)
 
 
 def _success_of(route: Route) -> str:
@@ -173,12 +171,14 @@ def _success_of(route: Route) -> str:
     return f"The decision. Where it is DENIED or PENDING, `error.code` says why: {said}."
 
 
-def _success_content(route: Route, shown: dict[str, Schema]) -> Schema:
+def _success_content(route: Route, status: int, shown: dict[str, Schema]) -> Schema:
     media = getattr(route, "media", JSON)
-    told = [example for example in _examples(route) if example.status == route.status]
+    told = [example for example in _examples(route) if example.status == status]
+    if route.response is None:
+        return {}
     if media != JSON:
-        return {media: {"schema": {"type": "string"}}}
-    return _content(shown[str(route.response)], _named(told, "answer"))
+        return {"content": {media: {"schema": {"type": "string"}}}}
+    return {"content": _content(shown[str(route.response)], _named(told, "answer"))}
 
 
 def errors_of(route: Route) -> dict[int, list[ErrorCode]]:
@@ -195,10 +195,10 @@ def _error(route: Route, status: int, codes: list[ErrorCode], shown: dict[str, S
     shapes = [shown[str(ProblemShape)]]
     if route.decides:
         shapes.insert(0, shown[str(Answer)])
-    same_status, reason = SAME_SHAPE.get(route.path, (0, ""))
-    if same_status == status:
+    same = SAME_SHAPE.get((route.path, status))
+    if same is not None:
         shapes.insert(0, shown[str(route.response)])
-        said.insert(0, reason)
+        said.insert(0, same)
     schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
     answered = [example for example in _examples(route) if example.status == status]
     suffix = _DECIDED if route.decides else ""

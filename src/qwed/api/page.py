@@ -136,9 +136,10 @@ def _answers(document: Json, operation: Json) -> Html:
 
 
 def _answer(document: Json, status: str, answer: Json) -> Html:
-    content = answer["content"].get(_JSON)
+    told = answer.get("content", {})
+    content = told.get(_JSON)
     if content is None:
-        return element("p", f"{status} is {', '.join(answer['content'])}.")
+        return element("p", f"{status} is {', '.join(told)}." if told else f"{status} has no body.")
     own = [each for each in content.get("examples", {}).values() if "value" in each]
     if not own and not status.startswith("2"):
         return Html()

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -12,6 +13,9 @@ from qwed.settings import Settings, SettingsError, settings_from, unknown_variab
 
 _GRACE = 30
 _SWITCH_SECONDS = 0.0005
+_MOST_FILES = 65_536
+_OWN_FILES = 128
+"""Open files that are no connections: the database, the workers, what a webhook needs."""
 
 
 def add_to(commands: Any) -> None:
@@ -45,6 +49,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     import uvicorn
 
     from qwed.api.app import App
+    from qwed.api.connection import Connections
     from qwed.api.logs import configure
     from qwed.guards.startup_hooks import require_clean_environment
     from qwed.kernel.wiring import open_services
@@ -62,6 +67,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         return _sorry(str(error))
     config = uvicorn.Config(
         App(opened.services),
+        http=Connections(_room_for_connections()),  # type: ignore[arg-type]  # it is called for a protocol, no more
+        # No route speaks it, and it would be a way around the bounds of a connection.
+        ws="none",
         access_log=False,
         log_config=None,
         server_header=False,
@@ -82,6 +90,14 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     _welcome(settings, listening, opened.owner_key)
     server.run(sockets=[listening])
     return 0
+
+
+def _room_for_connections() -> int:
+    """How many this process may have, with as many open files as it is allowed."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(1, allowed - _OWN_FILES)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -7,6 +7,7 @@ import msgspec
 from qwed.guards.secrets import mask
 from qwed.kernel.masking import masked
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
+from qwed.words.advice import ADVICE
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,7 +108,7 @@ def problem(
         details=masked(details) if details else {},
         final=code.final if final is None else final,
         check=check or code.check,
-        suggestion=suggestion,
+        suggestion=suggestion or ADVICE[code],
         retry_after=retry_after,
     )
 

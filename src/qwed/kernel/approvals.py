@@ -21,7 +21,7 @@ from qwed.kernel.views import Resolution
 from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent, AgentStatus
-from qwed.store.parts import AgentChanged, ApprovalResolved, Part
+from qwed.store.parts import AgentChanged, AgentStands, ApprovalResolved, Part
 from qwed.store.protocol import Change, KeptApproval
 from qwed.words import Decision, ErrorCode, Event, Risk, Trust
 from qwed.words.clock import rfc3339
@@ -140,7 +140,7 @@ def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services:
         "sub": f"sha256:{approval.action_hash}",
         "tokens": approval.tokens,
     }
-    return Granted(decision, known)
+    return Granted(decision, known, (AgentStands(agent),))
 
 
 def _case_of(approval: KeptApproval, content: dict[str, Any], agent: Agent, services: Services) -> Case | Answer:

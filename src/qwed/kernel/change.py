@@ -80,10 +80,15 @@ def change_of(
 
 async def keep(change: Change, services: Services) -> int | Problem:
     """Make the change durable and return its place in the log, or say why it cannot be made."""
+    if services.at_stage is not None:
+        services.at_stage("change")
     ticket = services.store.change(change)
     if isinstance(ticket, Conflict):
         return problem(ErrorCode.CONFLICT, str(ticket))
-    return await ticket
+    index = await ticket
+    if services.at_stage is not None:
+        services.at_stage("changed")
+    return index
 
 
 def notices_of(

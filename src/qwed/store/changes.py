@@ -40,6 +40,12 @@ def _refuse_agent(part: parts.AgentChanged, desk: Desk) -> Conflict | None:
     return None if current is part.before or current == part.before else Conflict.STALE
 
 
+def _refuse_standing(part: parts.AgentStands, desk: Desk) -> Conflict | None:
+    current = desk.known.agent(part.agent.agent_id)
+    stands = current == part.agent and desk.known.is_active(part.agent)
+    return None if stands else Conflict.STALE
+
+
 def _refuse_elevation(part: parts.ElevationRequested, desk: Desk) -> Conflict | None:
     return Conflict.REQUESTED if desk.known.elevating(part.agent_id) else None
 
@@ -93,6 +99,7 @@ HANDLING: dict[type, _Handling] = {
         lambda part: ((rows.UPDATE_AGENT, rows.of_changed_agent(part.after)),),
         lambda part, desk: desk.known.put_agent(part.after),
     ),
+    parts.AgentStands: _Handling(_refuse_standing, lambda _part: (), _never),
     parts.ElevationRequested: _Handling(
         _refuse_elevation,
         lambda part: ((rows.INSERT_APPROVAL, rows.of_approval(*part)),),

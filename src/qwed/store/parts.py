@@ -68,6 +68,12 @@ class AgentChanged(NamedTuple):
     after: Agent
 
 
+class AgentStands(NamedTuple):
+    """Changes nothing, but holds only while the agent is as it was looked at, and may act."""
+
+    agent: Agent
+
+
 class ElevationRequested(NamedTuple):
     """A request for more trust; an agent has one at a time."""
 
@@ -140,6 +146,7 @@ Part = (
     OrganisationAdded
     | AgentAdded
     | AgentChanged
+    | AgentStands
     | ElevationRequested
     | ApprovalResolved
     | Executed

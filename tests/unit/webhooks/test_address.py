@@ -160,7 +160,7 @@ near_the_edges = st.sampled_from([network for network, _ in (*NEVER, *PRIVATE)])
 def test_we_are_never_looser_than_the_standard_library(address):
     if forbidden_kind(address, False) is None:
         assert address.is_global
-        assert not (address.is_private or address.is_loopback or address.is_link_local or address.is_multicast)
+        assert not any((address.is_private, address.is_loopback, address.is_link_local, address.is_multicast))
 
 
 @given(st.ip_addresses(v=4), st.booleans())

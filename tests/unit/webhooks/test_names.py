@@ -20,6 +20,7 @@ class Directory:
         self.answer = threading.Event()
 
     def __call__(self, host: str, port: int) -> Sequence[str]:
+        assert port == 443
         self.asked.append(host)
         if host.startswith("slow"):
             assert self.answer.wait(PATIENCE)

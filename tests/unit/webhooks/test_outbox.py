@@ -66,7 +66,7 @@ class MemoryOutbox:
             waiting = sorted((row for row in self.due.values() if row[0] <= now), key=lambda row: row[0])
             return [delivery for _, delivery in waiting[:limit]]
 
-    def delivered(self, notice_id: str, now: float) -> Ticket[None]:
+    def delivered(self, notice_id: str, now: float) -> Ticket[None]:  # noqa: ARG002 - of the Protocol
         with self.changed:
             del self.due[notice_id]
             self.delivered_ids.append(notice_id)
@@ -81,7 +81,7 @@ class MemoryOutbox:
             self.changed.notify_all()
         return _later()
 
-    def give_up(self, notice_id: str, now: float, error: str) -> Ticket[None]:
+    def give_up(self, notice_id: str, now: float, error: str) -> Ticket[None]:  # noqa: ARG002 - of the Protocol
         with self.changed:
             del self.due[notice_id]
             self.lost[notice_id] = error
@@ -459,6 +459,7 @@ def test_closing_does_not_wait_for_a_disk_that_hangs(hands, postman):
 
     started = postman(Hanging(hands))
     assert reading.wait(PATIENCE)
+    started.wake()
     started.close()
     assert started._thread.is_alive()
     assert started._thread.daemon

@@ -46,8 +46,6 @@ def refuse_inactive(agent_id: str) -> Answer:
     """AGENT-003, for an agent or for its whole organisation."""
     return denied(
         ErrorCode.AGENT_SUSPENDED,
-        check="agent_active",
-        suggestion="an owner or approver can reactivate the agent",
         details={"agent_id": agent_id},
     )
 

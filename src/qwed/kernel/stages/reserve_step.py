@@ -22,13 +22,10 @@ def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
             code,
             f"conversation step limit exceeded (max {max_steps} steps)",
             check="step_limit",
-            suggestion="start a new conversation_id",
             details={"limit": max_steps, "step_number": case.step.number},
         )
     return denied(
         code,
-        check="step_not_replayed",
-        suggestion="use a step_number greater than any committed one, or an Idempotency-Key to repeat a request",
         details={"step_number": case.step.number},
     )
 
@@ -39,13 +36,9 @@ def refuse_loop(code: ErrorCode, past: Past) -> Answer:
         return denied(
             code,
             "repetitive action loop detected (max 2 consecutive identical actions)",
-            check="no_repetition",
-            suggestion="send a different action at the same step_number",
             details={"repeats": past.repeats},
         )
     return denied(
         code,
         "the same action on an unchanged state was approved twice before without progress",
-        check="progress_made",
-        suggestion="send a different action, or the same one once the state has changed",
     )

@@ -32,11 +32,8 @@ _HIGH = Risk.HIGH
 
 ONE_REQUEST = Charge(requests=1)
 
-_AGAIN = {
-    ErrorCode.LEASE_EXPIRED: "send the step again",
-    ErrorCode.AGENT_CHANGED: "send the step again",
-    ErrorCode.APPROVALS_FULL: "wait until a person has decided about some of them",
-}
+_OF_ITSELF = (ErrorCode.LEASE_EXPIRED, ErrorCode.AGENT_CHANGED, ErrorCode.APPROVALS_FULL)
+"""Refusals that need no more words than their code has."""
 _REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
 
 
@@ -71,8 +68,8 @@ def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
     """Another request committed first, or ours outlived its lease."""
     if code in (ErrorCode.REPETITION, ErrorCode.NO_PROGRESS) and case.reservation is not None:
         return refuse_loop(code, case.reservation.conversation.past)
-    if code in _AGAIN:
-        return denied(code, suggestion=_AGAIN[code])
+    if code in _OF_ITSELF:
+        return denied(code)
     if code is ErrorCode.AGENT_SUSPENDED:
         return refuse_inactive(case.agent_id)
     return refuse_step(case, code, services.settings.max_steps)
@@ -115,8 +112,6 @@ def _needs_approval(judged: Judgement, approval: Approval) -> Problem:
     return problem(
         ErrorCode.NEEDS_APPROVAL,
         f"a person must approve this {judged.risk.word} risk action",
-        check="approval_given",
-        suggestion="wait for the decision on `approval_id`",
         details={"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)},
     )
 

@@ -1,0 +1,98 @@
+"""P6 before there is a request: how long and how large its head may be, and how many connections there are.
+
+uvicorn waits for ever for a head and keeps all of it. Here whoever has not sent one is the first to go: when its time
+is over, or when there is no room for another connection.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from qwed.api.http import Response, refused
+from qwed.kernel.answer import problem
+from qwed.words import ErrorCode
+
+HEAD_SECONDS = 30.0
+"""From the connection, or from the first byte after an answer, to the end of the next head."""
+MOST_HEAD_BYTES = 65_536
+
+
+class Connections:
+    """All connections of one server; calling it makes the protocol of a new one, as uvicorn asks for it."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.headless: dict[BoundedProtocol, None] = {}
+        """Those that owe us a head, in the order in which they began to."""
+
+    def __call__(self, **given: Any) -> "BoundedProtocol":
+        return BoundedProtocol(self, **given)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection whose heads are bounded."""
+
+    def __init__(self, all_of_them: Connections, **given: Any) -> None:
+        super().__init__(**given)
+        self._all = all_of_them
+        self._head_bytes = 0
+        self._in_head = False
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
+        super().connection_made(transport)
+        if len(self.connections) > self._all.most:
+            # Itself, where everybody else has a request under way.
+            next(iter(self._all.headless), self).drop()
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_here()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MOST_HEAD_BYTES:
+            self._refuse(refused(problem(ErrorCode.TOO_LARGE, f"the head is larger than {MOST_HEAD_BYTES} bytes")))
+        elif self._in_head or self.cycle is None or self.cycle.response_complete:
+            self._expect_head()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+        self._head_bytes = 0
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._head_is_here()
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        if self._deadline is None and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self.drop)
+            self._all.headless[self] = None
+
+    def _head_is_here(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+            del self._all.headless[self]
+
+    def drop(self) -> None:
+        """End the connection without a word."""
+        self._head_is_here()
+        self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """In place of uvicorn's plain text."""
+        self._refuse(refused(problem(ErrorCode.MALFORMED, msg.rstrip(".").lower())))
+
+    def _refuse(self, response: Response) -> None:
+        head = [(b"connection", b"close"), (b"content-length", b"%d" % len(response.body)), *response.headers]
+        lines = b"".join(b"%s: %s\r\n" % header for header in head)
+        self.transport.write(STATUS_LINE[response.status] + lines + b"\r\n" + response.body)
+        self.transport.close()

@@ -1,0 +1,204 @@
+"""Connections to a real socket: heads that never end, heads that are too large, and too many of them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from qwed.api import connection as module
+from qwed.api.connection import MOST_HEAD_BYTES, Connections
+
+WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+HALF = b"GET / HTTP/1.1\r\nhost: x\r\nx-half: "
+
+
+class Street:
+    """A listening socket, and whoever calls there."""
+
+    def __init__(self, port: int, connections: Connections, state: ServerState) -> None:
+        self.port = port
+        self.connections = connections
+        self.state = state
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def call(self, data: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        known = len(self.state.connections)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self._writers.append(writer)
+        writer.write(data)
+        await writer.drain()
+        await until(lambda: len(self.state.connections) != known or reader.at_eof())
+        return reader, writer
+
+    async def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        await until(lambda: not self.state.connections)
+
+
+async def until(done: Callable[[], bool]) -> None:
+    for _ in range(20_000):
+        if done():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come to that")
+
+
+async def _app(scope: Any, _receive: Any, send: Any) -> None:
+    """Answers at once and reads nothing."""
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+@asynccontextmanager
+async def street(most: int) -> AsyncIterator[Street]:
+    connections, state = Connections(most), ServerState()
+    config = uvicorn.Config(_app, http=connections, ws="none", log_config=None)  # type: ignore[arg-type]
+    config.load()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: connections(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    made = Street(server.sockets[0].getsockname()[1], connections, state)
+    yield made
+    await made.hang_up()
+    assert connections.headless == {}
+    server.close()
+    await server.wait_closed()
+
+
+def play(act: Callable[[Street], Awaitable[None]], most: int = 100) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(30), street(most) as made:
+            await act(made)
+
+    asyncio.run(run())
+
+
+async def heard(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
+    return int(head.split()[1]), await reader.readexactly(length)
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_an_ordinary_request_and_the_next_are_answered() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(WHOLE)
+        assert await heard(reader) == (200, b"ok")
+        assert street.connections.headless == {}
+        writer.write(WHOLE)
+        assert await heard(reader) == (200, b"ok")
+
+    play(act)
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", HALF, b"\r\n" * 10], ids=["nothing", "a letter", "half", "empty lines"])
+def test_a_head_that_never_ends_ends_the_connection(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(module, "HEAD_SECONDS", 0.05)
+
+    async def act(street: Street) -> None:
+        reader, _writer = await street.call(sent)
+        assert await ended(reader)
+
+    play(act)
+
+
+@pytest.mark.parametrize("sent", [b"\r\n", HALF])
+def test_a_second_head_that_never_ends_ends_the_connection_too(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(WHOLE)
+        assert await heard(reader) == (200, b"ok")
+        monkeypatch.setattr(module, "HEAD_SECONDS", 0.05)
+        writer.write(sent)
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_a_body_that_goes_on_after_its_answer_is_not_listened_to_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        assert await heard(reader) == (200, b"ok")
+        monkeypatch.setattr(module, "HEAD_SECONDS", 0.05)
+        writer.write(b"1\r\nx\r\n")
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_a_head_that_is_too_large_is_refused_while_it_arrives() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(HALF)
+        writer.write(b"a" * (MOST_HEAD_BYTES + 1))
+        status, body = await heard(reader)
+        assert (status, json.loads(body)["error"]["code"]) == (413, "QWED-REQ-002")
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_many_small_headers_are_a_large_head_too() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(HALF + b"\r\n")
+        writer.writelines([b"x: y\r\n"] * (MOST_HEAD_BYTES // 6 + 1))
+        assert (await heard(reader))[0] == 413
+
+    play(act)
+
+
+def test_what_is_no_http_is_refused_as_json() -> None:
+    async def act(street: Street) -> None:
+        reader, _writer = await street.call(b"\x16\x03\x01 hello\r\n\r\n")
+        status, body = await heard(reader)
+        assert (status, json.loads(body)["error"]["code"]) == (400, "QWED-REQ-001")
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_with_no_room_the_one_that_has_owed_a_head_longest_goes() -> None:
+    async def act(street: Street) -> None:
+        first, _ = await street.call()
+        second, second_writer = await street.call(HALF)
+        third, third_writer = await street.call()
+        third_writer.write(WHOLE)
+        assert await heard(third) == (200, b"ok")
+        assert await ended(first)
+        second_writer.write(b"y\r\n\r\n")
+        assert await heard(second) == (200, b"ok")
+
+    play(act, most=2)
+
+
+def test_with_room_for_nobody_the_newcomer_goes() -> None:
+    async def act(street: Street) -> None:
+        first, writer = await street.call(WHOLE)
+        assert await heard(first) == (200, b"ok")
+        newcomer, _ = await street.call()
+        assert await ended(newcomer)
+        writer.write(WHOLE)
+        assert await heard(first) == (200, b"ok")
+
+    play(act, most=1)
+
+
+def test_an_upgrade_to_something_else_is_answered_as_what_it_is() -> None:
+    async def act(street: Street) -> None:
+        upgrade = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+        reader, _writer = await street.call(upgrade)
+        assert await heard(reader) == (200, b"ok")
+
+    play(act)
