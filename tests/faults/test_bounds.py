@@ -60,4 +60,5 @@ def test_strangers_leave_nothing_behind(gate: Gate) -> None:
         wrong = gate.verify_action(f"agent_{number}", {"type": "calculate"}, place, agent_token="qwed_agent_nobody")
         assert wrong.error["code"] == "QWED-AGENT-002"
     assert store._one("SELECT count(*) FROM activities", ()) == before
-    assert (len(store._agents), len(store._live._conversations), store._keys_in_flight) == (0, 0, {})
+    known = (store._known._agents, store._known._keys, store._known._halted)
+    assert (known, len(store._live._conversations), store._keys_in_flight) == (({}, {}, {}), 0, {})

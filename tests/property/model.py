@@ -1,14 +1,19 @@
 """A small model of the protocol, written from the seeds alone: what each answer must be, and what each counter holds.
 
-It knows nothing of the kernel's code. Time is a number the machine turns; money is counted in cents.
+It knows nothing of the kernel's code. Time is a number the machine turns; money is counted in cents. Where the seeds
+are silent, the rulings of DESIGN 4 speak: 4.2 trust, 4.6 conversations, 4.8 budget, 4.10 approvals, 4.18 keys.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 PRICE = 1
 """Cents: the default engine price is 0.01 USD."""
 HOUR = 3600
+DAY = 24 * HOUR
 MAX_STEPS = 50
+RISKS = ("low", "medium", "high", "critical")
 
 # Guide, Decision matrix.
 MATRIX = {
@@ -18,6 +23,29 @@ MATRIX = {
     3: {"low": "APPROVED", "medium": "APPROVED", "high": "APPROVED", "critical": "APPROVED"},
 }
 
+SUSPENDED = "QWED-AGENT-003"
+BAD_TOKEN = "QWED-AGENT-002"
+BAD_KEY = "QWED-AUTH-002"
+ROLE = "QWED-AUTH-003"
+OWN_REQUEST = "QWED-AUTH-004"
+OPTION = "QWED-REQ-005"
+CONFLICT = "QWED-REQ-009"
+NEEDS_APPROVAL = "QWED-AGENT-TRUST-002"
+
+ANYONE = ("owner", "approver", "member")
+PEOPLE = ("owner", "approver")
+OWNERS = ("owner",)
+
+
+class Rules(NamedTuple):
+    """The settings of a house; those that wait for days in real life are small, so that they can be met."""
+
+    approval_seconds: int = 24 * HOUR
+    open_approvals: int = 1000
+    min_days: int = 30
+    min_actions: int = 1000
+    max_denial_percent: int = 1
+
 
 @dataclass(frozen=True)
 class Deed:
@@ -26,8 +54,50 @@ class Deed:
     name: str
     risk: str
     outcome: str = "VERIFIED"
-    """VERIFIED, FAILED, CORRECTED, UNKNOWN_TYPE or NOT_ALLOWED."""
-    is_tool: bool = False
+    """VERIFIED, FAILED, VIOLATION, CORRECTED, UNKNOWN_TYPE or NOT_ALLOWED."""
+    careful: bool = False
+    """Whether the request itself wants a person for anything above low risk (`risk_threshold`)."""
+
+
+class Said(NamedTuple):
+    """An answer, and whether an engine has spoken: only then a key for retries is remembered."""
+
+    decision: str
+    code: str | None = None
+    judged: bool = False
+
+
+@dataclass
+class Waiting:
+    """A request for a person."""
+
+    agent: "ModelAgent"
+    kind: str
+    asked_by: str
+    expires: float
+    cents: int = 0
+    tokens: int = 0
+    risk: str = ""
+    becomes: str = ""
+    """What approving makes of it: APPROVED or CORRECTED."""
+    levels: tuple[int, int] = (0, 0)
+    state: str = "pending"
+
+
+@dataclass
+class Action:
+    """One recorded decision, as it stands now."""
+
+    first: str
+    waiting: Waiting | None = None
+    executed: bool = False
+
+    @property
+    def now(self) -> str:
+        """The decision today: a person, or time, may have settled it."""
+        if self.waiting is None or self.waiting.state == "pending":
+            return self.first
+        return self.waiting.becomes if self.waiting.state == "approved" else "DENIED"
 
 
 @dataclass
@@ -41,67 +111,131 @@ class Talk:
 
 
 @dataclass
-class ModelAgent:
-    """One agent: its trust, its limits, what it has used."""
+class Conduct:
+    """Spec 8.3: what the agent has done of late."""
 
+    denials: list[bool] = field(default_factory=list)
+    """One entry per counted decision."""
+    rested_until: int = 0
+    """How many counted decisions there must be before the rule of denials is asked again."""
+    exceeded: list[float] = field(default_factory=list)
+
+    def count(self, said: Said, violation: bool, now: float) -> Iterator[tuple[str, int]]:
+        """Count one decision; the rules it breaks, each with the levels it costs."""
+        self.denials.append(said.decision == "DENIED")
+        if violation:
+            yield "security_policy_violation", 2
+        recent = self.denials[-100:]
+        if len(self.denials) >= max(self.rested_until, 20) and 10 * sum(recent) > len(recent):
+            self.rested_until = len(self.denials) + 100
+            yield "repeated_denials", 1
+        if said.decision == "BUDGET_EXCEEDED":
+            self.exceeded = [*(then for then in self.exceeded if then > now - HOUR), now]
+            if len(self.exceeded) == 5:
+                self.exceeded = []
+                yield "budget_abuse", 1
+
+
+@dataclass
+class ModelAgent:
+    """One agent: its trust, its limits, what it has used, and everything it was told."""
+
+    house: "House"
     trust: int
+    born: float
     max_cents: int | None = None
     max_requests: int | None = None
     max_tokens: int | None = None
+    suspended: bool = False
     cents: int = 0
     held_cents: int = 0
     requests: int = 0
+    requests_today: int = 0
     tokens: int = 0
     held_tokens: int = 0
     hour: int = 0
-    answers: list[tuple[str, str | None]] = field(default_factory=list)
+    total_cents: int = 0
+    attestations: int = 0
+    log: list[tuple[Any, ...]] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
     talks: dict[str, Talk] = field(default_factory=dict)
+    conduct: Conduct = field(default_factory=Conduct)
+
+    @property
+    def active(self) -> bool:
+        """Whether it may do anything at all."""
+        return not self.suspended and not self.house.halted
 
     def ask(
-        self, deed: Deed, talk_id: str, step: int, now: float, state: str | None, cents: int, tokens: int
-    ) -> tuple[str, str | None]:
-        """The decision and the code."""
-        answer = self._judge(deed, talk_id, step, now, state, max(cents, PRICE), tokens)
-        self.answers.append(answer)
-        return answer
+        self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str
+    ) -> Said:
+        """The decision and the code, for someone whose credential is good."""
+        if not self.active:
+            return self.refuse("DENIED", SUSPENDED)
+        before = len(self.house.approvals)
+        said = self._judge(deed, talk_id, step, state, max(cents, PRICE), tokens, by)
+        waiting = self.house.approvals[-1] if len(self.house.approvals) > before else None
+        self.record(said, waiting)
+        if said.decision != "DENIED" or said.code != NEEDS_APPROVAL:
+            self._behave(said, deed.outcome == "VIOLATION" and said.judged)
+        return said
+
+    def refuse(self, decision: str, code: str) -> Said:
+        """A refusal that is recorded and says nothing about conduct."""
+        said = Said(decision, code)
+        self.record(said, None)
+        return said
+
+    def record(self, said: Said, waiting: Waiting | None) -> None:
+        """Keep what was answered."""
+        self.log.append((said.decision, said.code))
+        self.actions.append(Action(said.decision, waiting))
 
     def _judge(
-        self, deed: Deed, talk_id: str, step: int, now: float, state: str | None, cents: int, tokens: int
-    ) -> tuple[str, str | None]:
-        self._turn(now)
+        self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str
+    ) -> Said:
         talk = self.talks.setdefault(talk_id, Talk())
         if step > MAX_STEPS or len(talk.committed) >= MAX_STEPS:
-            return "DENIED", "QWED-AGENT-LOOP-001"
+            return Said("DENIED", "QWED-AGENT-LOOP-001")
         if step <= talk.last:
-            return "DENIED", "QWED-AGENT-LOOP-002"
-        if talk.names[-2:] == [deed.name, deed.name]:
+            return Said("DENIED", "QWED-AGENT-LOOP-002")
+        loop = _loop_of(talk, deed, state)
+        if loop is not None:
             self._count_request()
-            return "DENIED", "QWED-AGENT-LOOP-003"
-        if state is not None and talk.window[-20:].count((deed.name, state)) >= 2:
-            self._count_request()
-            return "DENIED", "QWED-AGENT-LOOP-004"
+            return Said("DENIED", loop)
         over = self._over_budget(cents, tokens)
         if over is not None:
-            return "BUDGET_EXCEEDED", over
+            return Said("BUDGET_EXCEEDED", over)
         self._count_request()
-        decision, code = self._decide(deed)
-        if decision in ("APPROVED", "CORRECTED", "PENDING"):
-            self._commit(talk, deed, step, state, decision, cents, tokens)
-        return decision, code
+        said = self._decide(deed)
+        if said.decision in ("APPROVED", "CORRECTED", "PENDING"):
+            self._commit(talk, deed, step, state, said.decision, cents, tokens, by)
+        return said
 
-    def _decide(self, deed: Deed) -> tuple[str, str | None]:
-        if deed.outcome == "UNKNOWN_TYPE":
-            return "DENIED", "QWED-AGENT-ACTION-001"
-        if deed.outcome == "NOT_ALLOWED":
-            return "DENIED", "QWED-AGENT-004"
-        if deed.outcome == "FAILED":
-            return "DENIED", "QWED-AGENT-005"
+    def _decide(self, deed: Deed) -> Said:
+        refused = {
+            "UNKNOWN_TYPE": "QWED-AGENT-ACTION-001",
+            "NOT_ALLOWED": "QWED-AGENT-004",
+            "FAILED": "QWED-AGENT-005",
+            "VIOLATION": "QWED-AGENT-005",
+        }
+        if deed.outcome in refused:
+            return Said("DENIED", refused[deed.outcome], judged=True)
         by_trust = MATRIX[self.trust][deed.risk]
         if by_trust == "DENIED":
-            return "DENIED", "QWED-AGENT-TRUST-001"
-        if by_trust == "PENDING":
-            return "PENDING", "QWED-AGENT-TRUST-002"
-        return ("CORRECTED" if deed.outcome == "CORRECTED" else "APPROVED"), None
+            return Said("DENIED", "QWED-AGENT-TRUST-001", judged=True)
+        if by_trust == "PENDING" or (deed.careful and deed.risk != "low"):
+            full = self.open_approvals >= self.house.rules.open_approvals
+            return Said("DENIED", NEEDS_APPROVAL) if full else Said("PENDING", NEEDS_APPROVAL, judged=True)
+        return Said(_permission(deed), judged=True)
+
+    @property
+    def open_approvals(self) -> int:
+        """How many of its actions wait for a person."""
+        return sum(
+            waiting.agent is self and waiting.kind == "action" and waiting.state == "pending"
+            for waiting in self.house.approvals
+        )
 
     def _over_budget(self, cents: int, tokens: int) -> str | None:
         if self.max_cents is not None and self.cents + self.held_cents + cents > self.max_cents:
@@ -113,7 +247,7 @@ class ModelAgent:
         return None
 
     def _commit(
-        self, talk: Talk, deed: Deed, step: int, state: str | None, decision: str, cents: int, tokens: int
+        self, talk: Talk, deed: Deed, step: int, state: str | None, decision: str, cents: int, tokens: int, by: str
     ) -> None:
         talk.last = step
         talk.committed.append(step)
@@ -123,17 +257,261 @@ class ModelAgent:
         if decision == "PENDING":
             self.held_cents += cents
             self.held_tokens += tokens
-        else:
-            self.cents += cents
-            self.tokens += tokens
+            expires = self.house.now + self.house.rules.approval_seconds
+            waiting = Waiting(self, "action", by, expires, cents, tokens, deed.risk, _permission(deed))
+            self.house.approvals.append(waiting)
+            return
+        self.attestations += deed.risk in ("high", "critical")
+        self.spend(cents, tokens)
+
+    def spend(self, cents: int, tokens: int) -> None:
+        """Money and tokens are used."""
+        self.cents += cents
+        self.tokens += tokens
+        self.total_cents += cents
 
     def _count_request(self) -> None:
+        self.requests_today += 1
         if self.max_requests is None or self.requests < self.max_requests:
             self.requests += 1
 
-    def _turn(self, now: float) -> None:
+    def turn(self, now: float) -> None:
+        """A new hour or day frees what it counted; what is held stays held."""
         hour = int(now // HOUR)
         if hour > self.hour:
             if hour // 24 > self.hour // 24:
-                self.cents = self.tokens = 0
+                self.cents = self.tokens = self.requests_today = 0
             self.hour, self.requests = hour, 0
+
+    def _behave(self, said: Said, violation: bool) -> None:
+        for reason, levels in self.conduct.count(said, violation, self.house.now):
+            if self.trust:
+                after = max(self.trust - levels, 0)
+                self.happens("trust_degraded", "qwed", (self.trust, after, reason))
+                self.trust = after
+
+    def happens(self, event: str, by: str, levels: tuple[Any, ...] = ()) -> None:
+        """A change is written down, in the agent's log and in the house's."""
+        self.log.append((event, by, *levels))
+        self.house.changes.append((event, by))
+
+    def evidence(self) -> dict[str, Any]:
+        """Spec 8.2, from the log."""
+        denied = sum(action.first == "DENIED" for action in self.actions)
+        return {
+            "days_active": int((self.house.now - self.born) // DAY),
+            "total_actions": len(self.actions),
+            "denied_actions": denied,
+            "denial_rate": round(denied / len(self.actions), 6) if self.actions else 0.0,
+            "attestations": self.attestations,
+        }
+
+    def has_proven_itself(self) -> bool:
+        """Ruling 4.2: enough days, enough actions, few enough denials."""
+        rules, found = self.house.rules, self.evidence()
+        return (
+            found["days_active"] >= rules.min_days
+            and found["total_actions"] >= rules.min_actions
+            and found["denied_actions"] * 100 <= rules.max_denial_percent * found["total_actions"]
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Spec 7.2: the first decisions, counted."""
+        firsts = [action.first for action in self.actions]
+        names = ("APPROVED", "DENIED", "CORRECTED", "PENDING", "BUDGET_EXCEEDED")
+        counts = {name.lower(): firsts.count(name) for name in names}
+        return {"total_actions": len(firsts), **counts, "total_cost_usd": self.total_cents / 100}
+
+
+def _loop_of(talk: Talk, deed: Deed, state: str | None) -> str | None:
+    if talk.names[-2:] == [deed.name, deed.name]:
+        return "QWED-AGENT-LOOP-003"
+    if state is not None and talk.window[-20:].count((deed.name, state)) >= 2:
+        return "QWED-AGENT-LOOP-004"
+    return None
+
+
+def _permission(deed: Deed) -> str:
+    return "CORRECTED" if deed.outcome == "CORRECTED" else "APPROVED"
+
+
+@dataclass
+class House:
+    """One organisation: its keys, its kill switch, what waits for its people. Each verb gives the error code, if any."""
+
+    now: float
+    rules: Rules
+    keys: dict[str, str] = field(default_factory=dict)
+    """Role by name; a revoked key is in `revoked`."""
+    revoked: set[str] = field(default_factory=set)
+    halted: bool = False
+    agents: list[ModelAgent] = field(default_factory=list)
+    approvals: list[Waiting] = field(default_factory=list)
+    changes: list[tuple[str, str]] = field(default_factory=list)
+
+    def register(self, key: str, trust: int, *limits: int | None) -> str | None:
+        """A new agent; the highest trust is an owner's to give."""
+        refusal = self._refuse(key, ANYONE if trust < 3 else OWNERS)
+        if refusal is None:
+            agent = ModelAgent(self, trust, self.now, *limits, hour=int(self.now // HOUR))
+            self.agents.append(agent)
+            agent.happens("registered", key)
+        return refusal
+
+    def _refuse(self, key: str, roles: tuple[str, ...]) -> str | None:
+        if key in self.revoked:
+            return BAD_KEY
+        return None if self.keys[key] in roles else ROLE
+
+    def pass_time(self, seconds: float) -> None:
+        """Hours and days turn over; what nobody decided about in time has run out, and frees what it held."""
+        self.now += seconds
+        for agent in self.agents:
+            agent.turn(self.now)
+        for waiting in sorted(self.approvals, key=lambda each: each.expires):
+            if waiting.state == "pending" and waiting.expires <= self.now:
+                self._settle(waiting, "expired", "expired", "qwed")
+
+    def _settle(self, waiting: Waiting, state: str, event: str, by: str, *levels: int) -> None:
+        waiting.state = state
+        agent = waiting.agent
+        agent.held_cents -= waiting.cents
+        agent.held_tokens -= waiting.tokens
+        agent.happens(event, by, levels)
+
+    def approve(self, waiting: Waiting, key: str) -> str | None:
+        """Ruling 4.10: another key than the one that asked, and only what would still be let through."""
+        refusal = self._refuse(key, PEOPLE) or self._refuse_own(waiting, key)
+        if refusal is not None:
+            return refusal
+        agent = waiting.agent
+        if not agent.active:
+            return CONFLICT
+        if waiting.kind == "trust_elevation":
+            return self._elevate(waiting, key)
+        if MATRIX[agent.trust][waiting.risk] == "DENIED":
+            return CONFLICT
+        self._settle(waiting, "approved", "approved", key)
+        agent.spend(waiting.cents, waiting.tokens)
+        agent.attestations += 1
+        return None
+
+    def _refuse_own(self, waiting: Waiting, key: str) -> str | None:
+        if waiting.state != "pending":
+            return CONFLICT
+        others = self.keys.keys() - self.revoked - {key}
+        return OWN_REQUEST if waiting.asked_by == key and others else None
+
+    def _elevate(self, waiting: Waiting, key: str) -> str | None:
+        agent, (before, after) = waiting.agent, waiting.levels
+        if agent.trust != before:
+            return CONFLICT
+        if after == 3 and self.keys[key] != "owner":
+            return ROLE
+        if not agent.has_proven_itself():
+            return CONFLICT
+        agent.trust = after
+        self._settle(waiting, "approved", "trust_raised", key, before, after)
+        return None
+
+    def reject(self, waiting: Waiting, key: str) -> str | None:
+        """Whoever asked may also take it back."""
+        refusal = self._refuse(key, PEOPLE)
+        if refusal is not None:
+            return refusal
+        if waiting.state != "pending":
+            return CONFLICT
+        self._settle(waiting, "rejected", "rejected", key)
+        return None
+
+    def request_trust(self, agent: ModelAgent, to: int, by: str) -> str | None:
+        """Spec 8.2: one level at a time, on evidence, one request at a time."""
+        if by in self.revoked:
+            return BAD_KEY
+        if to != agent.trust + 1:
+            return OPTION
+        if not agent.active:
+            return SUSPENDED
+        asked = any(w.agent is agent and w.kind != "action" and w.state == "pending" for w in self.approvals)
+        if asked or not agent.has_proven_itself():
+            return CONFLICT
+        expires = self.now + self.rules.approval_seconds
+        self.approvals.append(Waiting(agent, "trust_elevation", by, expires, levels=(agent.trust, to)))
+        agent.happens("trust_requested", by, (agent.trust, to))
+        return None
+
+    def reduce_trust(self, agent: ModelAgent, to: int, key: str) -> str | None:
+        """People lower trust at once."""
+        if key in self.revoked:
+            return BAD_KEY
+        if to >= agent.trust:
+            return OPTION
+        refusal = self._refuse(key, PEOPLE)
+        if refusal is None:
+            agent.happens("trust_lowered", key, (agent.trust, to))
+            agent.trust = to
+        return refusal
+
+    def stop(self, agent: ModelAgent, event: str, key: str) -> str | None:
+        """Any key may stop an agent or complain about it; a complaint is always written down."""
+        refusal = self._refuse(key, ANYONE)
+        if refusal is None and (event == "complaint" or not agent.suspended):
+            agent.suspended = True
+            agent.happens(event, key)
+        return refusal
+
+    def reactivate(self, agent: ModelAgent, key: str) -> str | None:
+        """People let it go on."""
+        refusal = self._refuse(key, PEOPLE)
+        if refusal is None and agent.suspended:
+            agent.suspended = False
+            agent.happens("reactivated", key)
+        return refusal
+
+    def rotate(self, agent: ModelAgent, key: str) -> str | None:
+        """People give it a new token."""
+        refusal = self._refuse(key, PEOPLE)
+        if refusal is None:
+            agent.happens("token_rotated", key)
+        return refusal
+
+    def halt(self, halt: bool, key: str) -> str | None:
+        """The kill switch: anyone throws it, people put it back."""
+        refusal = self._refuse(key, ANYONE if halt else PEOPLE)
+        if refusal is None and self.halted is not halt:
+            self.halted = halt
+            self.changes.append(("halted" if halt else "resumed", key))
+        return refusal
+
+    def add_key(self, name: str, role: str, key: str) -> str | None:
+        """An owner makes a key."""
+        refusal = self._refuse(key, OWNERS)
+        if refusal is None:
+            self.keys[name] = role
+            self.changes.append(("key_added", key))
+        return refusal
+
+    def revoke(self, name: str, key: str) -> str | None:
+        """An owner revokes a key, once, and never the last owner's."""
+        refusal = self._refuse(key, OWNERS)
+        if refusal is not None:
+            return refusal
+        owners = [each for each, role in self.keys.items() if role == "owner" and each not in self.revoked]
+        if name in self.revoked or owners == [name]:
+            return CONFLICT
+        self.revoked.add(name)
+        self.changes.append(("key_revoked", key))
+        return None
+
+    def execute(self, agent: ModelAgent, action: Action, by: str) -> str | None:
+        """Spec 7.1: told once, of what was permitted; the rest is refused and written down."""
+        if by in self.revoked:
+            return BAD_KEY
+        if action.now not in ("APPROVED", "CORRECTED"):
+            agent.happens("executed_unpermitted", by)
+            return CONFLICT
+        if action.executed:
+            return CONFLICT
+        action.executed = True
+        agent.happens("executed", by)
+        return None

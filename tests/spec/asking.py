@@ -4,6 +4,10 @@ import hashlib
 import json
 from typing import Any
 
+import httpx
+
+from tests.conftest import Asking
+
 Json = dict[str, Any]
 
 SUM: Json = {"type": "calculate", "query": "2+2"}
@@ -41,3 +45,33 @@ def hash_of(action: Json) -> str:
     """INTERFACES 4, written out again: SHA-256 of the sorted, compact JSON of what identifies an action."""
     named = {k: v for k, v in action.items() if k != "cost" and v is not None}
     return hashlib.sha256(json.dumps(named, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def trust_of(ask: Asking) -> int:
+    """The agent's trust level as it stands."""
+    level: int = ask.api.get(f"/agents/{ask.agent_id}").json()["trust_level"]
+    return level
+
+
+def changes_of(ask: Asking, *events: str) -> list[Json]:
+    """What was changed about the agent, oldest first; of these events alone, where any are named."""
+    listed = ask.activity(kind="change", limit=1000)["activities"][::-1]
+    return [each for each in listed if not events or each["event"] in events]
+
+
+def settle(client: httpx.Client, approval_id: str, verb: str = "approve", **body: Any) -> httpx.Response:
+    """What a person says to a request."""
+    return client.post(f"/approvals/{approval_id}/{verb}", json={"reason": "looked at it", **body})
+
+
+def action_of(ask: Asking, action_id: str, client: httpx.Client | None = None, **query: Any) -> Json:
+    """The action as it stands."""
+    found = (client or ask.api).get(f"/agents/{ask.agent_id}/actions/{action_id}", params=query)
+    assert found.status_code == 200, found.text
+    read: Json = found.json()
+    return read
+
+
+def refusal_of(response: httpx.Response) -> tuple[int, str]:
+    """The HTTP status and the code."""
+    return response.status_code, response.json()["error"]["code"]

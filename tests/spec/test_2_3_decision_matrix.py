@@ -14,7 +14,6 @@ from tests.spec.asking import (
     FALSE,
     OF_RISK,
     RISK_WORDS,
-    TRUST_WORDS,
     UNDECIDED,
     WRONG_SUM,
     Json,
@@ -167,26 +166,3 @@ def test_what_is_blocked_is_denied_even_to_a_trusted_agent(asking: Callable[...,
     answer = asking(type="trusted")(action, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
     assert answer["verification"]["status"] == "BLOCKED"
-
-
-@spec("8.1", "guide/Trust Levels")
-@pytest.mark.parametrize(("level", "word"), list(enumerate(TRUST_WORDS)))
-def test_the_four_levels_have_these_values_and_names(asking: Callable[..., Asking], level: int, word: str) -> None:
-    assert asking(trust_level=level).agent["trust_level"] == level
-    assert asking(trust_level=word).agent["trust_level"] == level
-
-
-@spec("8.1", "guide/Trust Levels")
-def test_an_untrusted_agent_does_nothing_on_its_own(asking: Callable[..., Asking]) -> None:
-    ask = asking(trust_level=0)
-    for actions in OF_RISK.values():
-        for action in actions:
-            assert ask(action, 1, conversation=str(action))["decision"] in ("PENDING", "DENIED")
-
-
-@spec("8.1", "guide/Trust Levels")
-def test_a_trusted_agent_has_full_autonomy(asking: Callable[..., Asking]) -> None:
-    ask = asking(trust_level=3)
-    for actions in OF_RISK.values():
-        for action in actions:
-            assert ask(action, 1, conversation=str(action))["decision"] == "APPROVED"

@@ -1,5 +1,6 @@
 """Spec 9.1, Action Context Requirements; guide, Action context enforcement."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -81,7 +82,9 @@ def test_a_step_number_above_fifty_is_over_the_limit_even_in_a_fresh_conversatio
 
 
 @spec("9.1")
-def test_denied_steps_do_not_count_towards_the_fifty(ask: Asking) -> None:
+def test_denied_steps_do_not_count_towards_the_fifty(asking: Callable[..., Asking]) -> None:
+    # A trusted agent, because so many denials cost one level (spec 8.3).
+    ask = asking(type="trusted")
     for step in range(60):
         assert ask({"type": "calculate", "query": f"1/0 + {step}"}, 50)["decision"] == "DENIED"
     assert said(ask(SUM, 50)) == ("APPROVED", None)

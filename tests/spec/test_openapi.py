@@ -47,7 +47,7 @@ FULL = _schema(coverage=True)
 BRIEF = _schema(coverage=False)
 """Only what comes to mind, for those who are mostly refused at the door."""
 
-QUICK = settings(max_examples=8, derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck])
+QUICK = settings(max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck])
 LONG = settings(QUICK, max_examples=250, derandomize=False)
 
 CHECKS = [
@@ -72,8 +72,16 @@ BEYOND_A_SCHEMA = (
     "stays there",
     "cannot be changed",
     "`from` and `to` must be RFC 3339",
+    "one level at a time",
+    "below the agent's level",
+    "is not the hash of `result`",
+    "`result`:",  # not deterministic JSON
 )
 """What is refused of data that fits the document, because a JSON Schema cannot say it."""
+
+
+NOWHERE = "https://127.0.0.1:65535/notices"
+"""Where every webhook leads, so that no notice leaves this machine."""
 
 
 class Visitor:
@@ -85,7 +93,9 @@ class Visitor:
         self._agent: dict[str, Any] = {}
 
     def register(self) -> None:
-        """A new agent, because the last one may have been suspended or given another token."""
+        """A new agent, because the last one may have been stopped or given another token."""
+        again = {"json": {"reason": "the next visitor"}, "headers": self._owner, "timeout": 30}
+        httpx.post(f"{self.base_url}/reactivate-all", **again)
         body = {"name": "visitor", "principal_id": "user_123", "type": "autonomous"}
         response = httpx.post(f"{self.base_url}/agents/register", json=body, headers=self._owner, timeout=30)
         assert response.status_code == 201, response.text
@@ -94,9 +104,10 @@ class Visitor:
     def ask(self, case: Case, who: str) -> Response:
         """The answer; where the case is an honest one, it is about the visiting agent."""
         if not _is_negative(case):
-            own = {name: self._agent[name] for name in ("agent_id", "agent_token")}
+            # Whoever knows the token is the agent, and not nobody.
+            own = {name: self._agent[name] for name in ("agent_id", "agent_token")[: 1 if who == "nobody" else 2]}
             names = {name: unquote(str(value)) for name, value in case.path_parameters.items()} | own
-            names["tool_name"] = names.get("tool", "")
+            names |= {"tool_name": names.get("tool", ""), "url": NOWHERE}
             case.path_parameters = _agreeing(case.path_parameters, own)
             case.body = _agreeing(case.body, names)
         token = {"Authorization": f"Bearer {self._agent['agent_token']}"}
@@ -125,7 +136,8 @@ def _agreeing(sent: Any, names: dict[str, str]) -> Any:
 
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    server = Server(Path(tmp_path_factory.mktemp("visited")) / "data")
+    place = Path(tmp_path_factory.mktemp("visited")) / "data"
+    server = Server(place, QWED_WEBHOOK_ALLOW_PRIVATE="true")
     yield Visitor(server)
     assert server.stop() == 0
 

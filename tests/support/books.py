@@ -2,18 +2,23 @@
 
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.kernel.answer import HTTP
 from qwed.store.sqlite import FILE_NAME
+from qwed.words import ErrorCode
 
 COMMITTED = ("APPROVED", "CORRECTED", "PENDING")
+CODES = {code.code: code for code in ErrorCode}
+WINDOW = 100
 
 
 class Activity(NamedTuple):
-    """One row of the log with the parts of its leaf that the promises are about."""
+    """One decision of the log with the parts of its leaf that the promises are about."""
 
     activity_id: str
     agent_id: str
@@ -24,6 +29,22 @@ class Activity(NamedTuple):
     cost: int
     error: str | None
     risk: str | None
+    attested: bool = False
+    final: bool = False
+
+
+class Change(NamedTuple):
+    """One leaf that is no decision: what happened, about what, and what it used."""
+
+    activity_id: str
+    organisation_id: str
+    agent_id: str
+    log_index: int
+    event: str
+    about: str | None
+    cost: int
+    attested: bool
+    level_after: int | None
 
 
 class Books:
@@ -35,25 +56,41 @@ class Books:
             kept = connection.execute("SELECT * FROM activities ORDER BY sequence").fetchall()
             self.log = [(row["organisation_id"], row["log_index"], row["event"]) for row in kept]
             self.activities = [_activity(row) for row in kept if not row["event"]]
+            self.changes = [_change(row) for row in kept if row["event"]]
             self.usage = {row["agent_id"]: dict(row) for row in connection.execute("SELECT * FROM usage")}
-            self.tallies = [tuple(row) for row in connection.execute("SELECT * FROM tallies")]
+            self.tallies = [dict(row) for row in connection.execute("SELECT * FROM tallies")]
             self.conversations = {
                 (row["agent_id"], row["conversation_id"]): dict(row)
                 for row in connection.execute("SELECT * FROM conversations")
             }
+            self.agents = {row["agent_id"]: dict(row) for row in connection.execute("SELECT * FROM agents")}
+            self.keys = {row["key_id"]: dict(row) for row in connection.execute("SELECT * FROM keys")}
+            self.organisations = [dict(row) for row in connection.execute("SELECT * FROM organisations")]
             self.approvals = [dict(row) for row in connection.execute("SELECT * FROM approvals")]
+            self.executions = [dict(row) for row in connection.execute("SELECT * FROM executions")]
             self.memories = [dict(row) for row in connection.execute("SELECT * FROM memories")]
+            self.outbox = [dict(row) for row in connection.execute("SELECT * FROM outbox")]
         connection.close()
 
     def committed(self) -> list[Activity]:
         return [activity for activity in self.activities if activity.decision in COMMITTED]
 
+    def events(self, *wanted: str) -> list[Change]:
+        """The changes of these kinds, in the order of the log."""
+        return [change for change in self.changes if change.event in wanted]
+
+    def approval(self, approval_id: str) -> dict[str, Any]:
+        return next(row for row in self.approvals if row["approval_id"] == approval_id)
+
     def require_one_story(self) -> None:
-        """P2, P3 and the log: counters, conversations and tallies say what the activities say."""
+        """P2, P3 and the log: counters, conversations, tallies and standing say what the log says."""
         self._require_an_unbroken_log()
         self._require_each_step_once()
         self._require_counters()
         self._require_tallies()
+        self._require_conduct()
+        self._require_standing()
+        self._require_each_approval_settled_once()
         self._require_nothing_stray()
 
     def _require_an_unbroken_log(self) -> None:
@@ -72,49 +109,157 @@ class Books:
         assert set(places) == set(self.conversations)
 
     def _require_counters(self) -> None:
+        """All of it within one day, which is all that these tests let pass."""
+        assert {activity.agent_id for activity in self.activities} <= set(self.usage)
         for agent_id, kept in self.usage.items():
             own = [activity for activity in self.activities if activity.agent_id == agent_id]
-            assert kept["cost_day"] == sum(activity.cost for activity in own)
             assert kept["requests_day"] == sum(map(_counts_as_request, own))
-            waiting = [row for row in self.approvals if row["agent_id"] == agent_id]
-            assert kept["pending_cost"] == sum(row["cost"] for row in waiting)
-            assert kept["pending_high_risk"] == sum(row["high_risk_calls"] for row in waiting)
+            assert kept["cost_day"] == self._cost_of(agent_id)
+            waiting = [row for row in self._actions_asked(agent_id) if row["state"] == "pending"]
+            assert kept["open_approvals"] == len(waiting)
+            for counter, column in HELD.items():
+                assert kept[counter] == sum(row[column] for row in waiting), counter
+
+    def _cost_of(self, agent_id: str) -> int:
+        """What decisions permitted, and what people approved."""
+        leaves: list[Activity | Change] = [*self.activities, *self.events("approved")]
+        assert sum(change.cost for change in self.changes) == sum(change.cost for change in self.events("approved"))
+        return sum(one.cost for one in leaves if one.agent_id == agent_id)
+
+    def _actions_asked(self, agent_id: str) -> list[dict[str, Any]]:
+        return [row for row in self.approvals if row["agent_id"] == agent_id and row["kind"] == "action"]
 
     def _require_tallies(self) -> None:
-        by_decision: Counter[tuple[str, str]] = Counter()
-        for agent_id, _day, decision, actions, _cost in self.tallies:
-            by_decision[agent_id, decision] += actions
-        assert by_decision == Counter((activity.agent_id, activity.decision) for activity in self.activities)
+        actions: Counter[tuple[str, str]] = Counter()
+        cost: Counter[str] = Counter()
+        attestations: Counter[str] = Counter()
+        for row in self.tallies:
+            actions[row["agent_id"], row["decision"]] += row["actions"]
+            cost[row["agent_id"]] += row["cost"]
+            attestations[row["agent_id"]] += row["attestations"]
+        assert actions == Counter((activity.agent_id, activity.decision) for activity in self.activities)
+        for agent_id in {activity.agent_id for activity in self.activities}:
+            assert cost[agent_id] == self._cost_of(agent_id)
+            leaves: list[Activity | Change] = [*self.activities, *self.changes]
+            assert attestations[agent_id] == sum(one.attested for one in leaves if one.agent_id == agent_id)
+
+    def _require_conduct(self) -> None:
+        """Ruling 4.2: every decision about the agent has left its mark, and nothing else has."""
+        violations = {change.about for change in self.events("trust_degraded")}
+        for agent_id, kept in self.usage.items():
+            own = [activity for activity in self.activities if activity.agent_id == agent_id]
+            marks = "".join(map(_mark, own))[-WINDOW:]
+            assert kept["recent"].replace("v", "d") == marks
+            assert "v" not in kept["recent"] or violations
+            assert 0 <= kept["rest"] <= WINDOW
+            assert len(kept["exceeded"].split()) < 5
+
+    def _require_standing(self) -> None:
+        """Who may act, and how far each is trusted, is what the last word about it in the log says."""
+        for agent_id, agent in self.agents.items():
+            own = [change for change in self.changes if change.agent_id == agent_id]
+            levels = [change.level_after for change in own if change.event in TRUST_EVENTS]
+            assert not levels or agent["trust"] == levels[-1]
+            stops = [change.event for change in own if change.event in STOPS]
+            assert agent["status"] == (STOPS[stops[-1]] if stops else "active")
+        for key_id, key in self.keys.items():
+            revoked = [change for change in self.events("key_revoked") if change.about == key_id]
+            assert len(revoked) == (key["revoked_at"] is not None)
+        for row in self.organisations:
+            halts = [one.event for one in self.events("halted", "resumed") if one.about == row["organisation_id"]]
+            assert (row["halted_at"] is not None) == (halts[-1:] == ["halted"])
+
+    def _require_each_approval_settled_once(self) -> None:
+        for row in self.approvals:
+            leaves = [change for change in self.events(*SETTLED) if change.about == row["activity_id"]]
+            if row["state"] == "pending":
+                assert (leaves, row["resolution"], row["resolved_in"]) == ([], None, None)
+                continue
+            assert [change.activity_id for change in leaves] == [row["resolved_in"]]
+            assert SETTLED[leaves[0].event] == row["state"]
+            assert leaves[0].cost == (row["cost"] if row["state"] == "approved" else 0)
+            assert msgspec.json.decode(row["resolution"])["state"] == row["state"]
+        asked = {row["activity_id"] for row in self.approvals}
+        assert {change.about for change in self.events(*SETTLED)} <= asked
+        executed = Counter(change.about for change in self.events("executed"))
+        assert executed == Counter(row["activity_id"] for row in self.executions)
 
     def _require_nothing_stray(self) -> None:
-        """What waits for a person or is remembered for a retry is in the log."""
+        """What waits for a person, is remembered for a retry or is to be told is in the log."""
         decisions = {activity.activity_id: activity.decision for activity in self.activities}
-        assert all(decisions[row["activity_id"]] == "PENDING" for row in self.approvals)
+        known = set(decisions) | {change.activity_id for change in self.changes}
+        asked = [row["activity_id"] for row in self.approvals if row["kind"] == "action"]
+        assert all(decisions[activity_id] == "PENDING" for activity_id in asked)
         assert {row["activity_id"] for row in self.memories} <= set(decisions)
         waiting = [activity.activity_id for activity in self.activities if activity.decision == "PENDING"]
-        assert sorted(waiting) == sorted(row["activity_id"] for row in self.approvals)
+        assert sorted(waiting) == sorted(asked)
+        raised = [row["activity_id"] for row in self.approvals if row["kind"] == "trust_elevation"]
+        assert sorted(raised) == sorted(change.activity_id for change in self.events("trust_requested"))
+        assert {msgspec.json.decode(row["body"])["activity_id"] for row in self.outbox} <= known
 
 
+HELD = {"pending_cost": "cost", "pending_tokens": "tokens", "pending_high_risk": "high_risk_calls"}
+SETTLED = {"approved": "approved", "trust_raised": "approved", "rejected": "rejected", "expired": "expired"}
+STOPS = {"suspended": "suspended", "complaint": "suspended", "reactivated": "active"}
+TRUST_EVENTS = ("trust_raised", "trust_lowered", "trust_degraded")
 _NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-REQ")
+_SUSPENDED = "QWED-AGENT-003"
 
 
 def _counts_as_request(activity: Activity) -> bool:
     """Ruling 4.8: what got past admission, except what the budget refused."""
+    if activity.error == _SUSPENDED:
+        # Refused at the door there is no step yet; refused at the commit there is.
+        return activity.step_number is not None
     return not (activity.error or "").startswith(_NOT_COUNTED)
 
 
-def _activity(row: Any) -> Activity:
+def _mark(activity: Activity) -> str:
+    if activity.decision == "BUDGET_EXCEEDED":
+        return "e"
+    if activity.decision in COMMITTED:
+        return "."
+    return "d" if activity.final and HTTP[CODES[activity.error or ""]] == 200 else ""
+
+
+def _read(row: Any) -> Callable[..., Any]:
     leaf = msgspec.json.decode(row["leaf"])
     assert leaf["activity_id"] == row["activity_id"]
-    assert leaf["decision"] == row["decision"]
+    get: Callable[..., Any] = leaf.get
+    return get
+
+
+def _activity(row: Any) -> Activity:
+    leaf = _read(row)
+    assert leaf("decision") == row["decision"]
+    error = msgspec.json.decode(row["payload"]).get("error") or {}
     return Activity(
         row["activity_id"],
         row["agent_id"],
         row["log_index"],
         row["decision"],
-        leaf.get("conversation_id"),
-        leaf.get("step_number"),
-        leaf.get("cost_micros", 0),
-        leaf.get("error"),
-        leaf.get("risk_level"),
+        leaf("conversation_id"),
+        leaf("step_number"),
+        leaf("cost_micros", 0),
+        leaf("error"),
+        leaf("risk_level"),
+        leaf("attestation_id") is not None,
+        error.get("final", False),
+    )
+
+
+def _change(row: Any) -> Change:
+    leaf = _read(row)
+    assert leaf("event") == row["event"]
+    assert row["decision"] == ""
+    return Change(
+        row["activity_id"],
+        row["organisation_id"],
+        row["agent_id"],
+        row["log_index"],
+        row["event"],
+        leaf("about"),
+        leaf("cost_micros", 0),
+        leaf("attestation_id") is not None,
+        leaf("level_after"),
     )

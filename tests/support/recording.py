@@ -32,6 +32,8 @@ class Recorder:
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
         self._counts: Counter[str] = Counter()
+        answered = [each.answer for said in EXAMPLES.values() for each in said.examples]
+        self._taken = {found[0] for found in VOLATILE.finditer(msgspec.json.encode(answered).decode())}
         self._today = datetime.now(UTC).date()
 
     def recorded(self, route: Route, example: Example) -> Example:
@@ -63,6 +65,8 @@ class Recorder:
             if real == found[0]:
                 return printed
         printed = self._new(found)
+        while printed in self._taken:
+            printed = self._new(found)
         self._sampler.known[printed] = found[0]
         return printed
 

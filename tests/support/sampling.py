@@ -20,7 +20,7 @@ VOLATILE = re.compile(
     r"|(?P<id>\b[a-z]+_[0-9a-f]{12,}\b)"
     r"|(?P<moment>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
     r"|(?P<hash>\b[0-9a-f]{64}\b)"
-    r"|(?P<point>\b[\w-]{43}\b)"
+    r"|(?P<point>(?<![\w-])[\w-]{43}(?![\w-]))"
 )
 """What two servers say differently where they say the same."""
 

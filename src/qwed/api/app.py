@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
-from qwed.api.http import SURPRISE, Call, Endpoint, Handler, Node, Receive, Response, Scope, Send, decided, ok, refused
+from qwed.api.body import Receive, Scope
+from qwed.api.http import SURPRISE, Call, Endpoint, Handler, Node, Response, Send, decided, ok, refused
 from qwed.api.metrics import Metrics, metrics
 from qwed.api.openapi import document
 from qwed.api.pressure import Pressure

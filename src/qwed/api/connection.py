@@ -16,6 +16,7 @@ from qwed.words import ErrorCode
 HEAD_SECONDS = 30.0
 """From the connection, or from the first byte after an answer, to the end of the next head."""
 MOST_HEAD_BYTES = 65_536
+"""Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most."""
 
 
 class Connections:

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from qwed.api.agents import LONGEST_WAIT
 from qwed.kernel.activity import KINDS
 from qwed.kernel.approvals import STATES
 from qwed.words import Decision, ErrorCode
@@ -28,15 +29,21 @@ TAGS: tuple[Tag, ...] = (
     Tag("agents", ("agents",), "Register agents, ask whether an action may happen, and look back at what was decided."),
     Tag("approvals", ("approvals",), "What waits for a person, and the person's answer."),
     Tag("tools", ("tools",), "The tool registry: which tools are known and how risky they are."),
-    Tag("organisation", ("organisations", "keys", "webhook", "suspend-all", "reactivate-all", "changes"), "The organisation itself: its keys, "
-        "its webhook, its kill switch and what was changed in it."),
+    Tag(
+        "organisation",
+        ("organisations", "keys", "webhook", "suspend-all", "reactivate-all", "changes"),
+        "The organisation itself: its keys, its webhook, its kill switch and what was changed in it.",
+    ),
     Tag("verify", ("verify",), "The engines by themselves: claims, code and queries checked without an agent."),
     Tag("audit", ("audit", "attestation"), "The log and its proofs: what was decided, in an order nobody can change."),
     Tag("a2a", ("a2a",), "Messages between agents, judged on their way."),
     Tag("events", ("events",), "Decisions as they are made."),
-    Tag("node", (".well-known", "health", "ready", "metrics", "openapi.json", "docs"), "The server itself: whether it "
-        "answers, which keys it signs with, and this document."),
-)  # fmt: skip
+    Tag(
+        "node",
+        (".well-known", "health", "ready", "metrics", "openapi.json", "docs"),
+        "The server itself: whether it answers, which keys it signs with, and this document.",
+    ),
+)
 
 
 def tag_of(path: str) -> str:

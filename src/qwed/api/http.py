@@ -1,8 +1,6 @@
 """One call over HTTP: its caller counted, its body read within limits, its answer sent. The same for every route."""
 
-import json
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from time import perf_counter
@@ -11,22 +9,19 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body
 from qwed.api.pressure import Hold, Late, Pressure
 from qwed.api.windows import Caller, Windows
 from qwed.kernel.answer import Answer, Problem, problem
-from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.limits.allowance import Allowance, LimiterError
 from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
-from qwed.words.canonical import MAX_DEPTH
 
 if TYPE_CHECKING:
     from qwed.api.metrics import Meter, Metrics
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _JSON = (b"content-type", b"application/json")
@@ -63,22 +58,10 @@ _ONCE = frozenset({b"x-api-key", b"authorization", b"idempotency-key"})
 def _refuse_repeated(headers: list[tuple[bytes, bytes]]) -> None:
     names = [name for name, _value in headers if name in _ONCE]
     if len(names) != len(set(names)):
-        raise _malformed("a credential or key stands in more than one header: send it once")
-
-
-class Refused(Exception):
-    """The bytes of a request are no request; raised and caught inside this file."""
-
-    def __init__(self, found: Problem) -> None:
-        super().__init__(found.message)
-        self.problem = found
+        raise malformed("a credential or key stands in more than one header: send it once")
 
 
 _NOTHING_LEFT = Allowance(0, 0, 1, allowed=False)
-
-
-class Gone(Exception):
-    """The client left before its body was whole; raised and caught inside this file."""
 
 
 class Call:
@@ -94,6 +77,10 @@ class Call:
         self.caller = Caller()
         self._hold = hold
         self._headers = dict(scope["headers"])
+        self.api_key = self.header(b"x-api-key")
+        """The organisation key the caller shows."""
+        self.agent_token = _bearer(self.header(b"authorization"))
+        """The agent token the caller shows in a header."""
 
     def refuse_repeated(self) -> None:
         """Refused where a credential stands in more than one header."""
@@ -137,16 +124,12 @@ class Call:
         """The body as a JSON value; Refused if it is none."""
         return parse_json(self.body)
 
-    @property
-    def api_key(self) -> str | None:
-        """The organisation key the caller shows."""
-        return self.header(b"x-api-key")
 
-    @property
-    def agent_token(self) -> str | None:
-        """The agent token the caller shows in a header."""
-        scheme, _, token = (self.header(b"authorization") or "").partition(" ")
-        return token.strip() if scheme.lower() == "bearer" else None
+def _bearer(header: str | None) -> str | None:
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def ok(value: Any, status: int = 200) -> Response:
@@ -213,7 +196,7 @@ class Endpoint:
 
     async def _answer(self, node: Node, scope: Scope, receive: Receive, hold: Hold | None) -> Response:
         if hold is None:
-            return self._refused(_overloaded().problem)
+            return self._refused(overloaded().problem)
         call = Call(node, scope, hold)
         try:
             call.refuse_repeated()
@@ -235,12 +218,14 @@ class Endpoint:
 
 
 def _with_allowance(response: Response, left: Allowance) -> Response:
-    told = (
+    status, body, headers, code, answer = response
+    headers = (
+        *headers,
         (b"x-ratelimit-limit", b"%d" % left.limit),
         (b"x-ratelimit-remaining", b"%d" % left.remaining),
         (b"x-ratelimit-reset", b"%d" % left.reset_seconds),
     )
-    return response._replace(headers=response.headers + told)
+    return Response(status, body, headers, code, answer)
 
 
 async def respond(send: Send, response: Response) -> None:
@@ -248,102 +233,3 @@ async def respond(send: Send, response: Response) -> None:
     length = (b"content-length", str(len(response.body)).encode())
     await send({"type": "http.response.start", "status": response.status, "headers": [*response.headers, length]})
     await send({"type": "http.response.body", "body": response.body})
-
-
-async def read_body(scope: Scope, receive: Receive, most: int, hold: Hold) -> bytes:
-    """The body, or Refused as soon as it is known to be too large, too slow or one too many."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            _require_room(int(value), most, hold)
-    try:
-        return await hold.patiently(_read(receive, most, hold))
-    except Late:
-        raise _too_slow() from None
-
-
-def _require_room(size: int, most: int, hold: Hold) -> None:
-    if size > most:
-        raise _too_large(most)
-    if not hold.has_room(size):
-        raise _overloaded()
-
-
-async def _read(receive: Receive, most: int, hold: Hold) -> bytes:
-    chunks: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        chunk: bytes = message.get("body", b"")
-        more = message.get("more_body", False)
-        size += len(chunk)
-        if size > most:
-            raise _too_large(most)
-        if not hold.grow(len(chunk)):
-            raise _overloaded()
-        chunks.append(chunk)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _overloaded() -> Refused:
-    return Refused(problem(ErrorCode.OVERLOADED, retry_after=1))
-
-
-def _too_slow() -> Refused:
-    return Refused(problem(ErrorCode.OVERLOADED, "the body did not arrive in time", retry_after=1))
-
-
-def _too_large(most: int) -> Refused:
-    return Refused(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
-
-
-def parse_json(body: bytes) -> Any:
-    """The JSON value in `body`: UTF-8, no duplicate keys, not nested too deep; Refused says what is wrong."""
-    try:
-        value = _decode(body.decode())
-    except UnicodeDecodeError:
-        raise _malformed("the body is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise _malformed(f"the body is not JSON: {error.msg.lower()} at position {error.pos}") from None
-    except RecursionError:
-        raise _malformed(f"the JSON is nested deeper than {MAX_DEPTH}") from None
-    except ValueError:
-        raise _malformed("the JSON holds a number with too many digits") from None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise _malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
-    if b"\\u" in body:
-        _refuse_half_surrogates(value)
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        twice = Counter(name for name, _value in pairs).most_common(1)[0][0]
-        raise _malformed(f"the key {quoted(twice)} stands twice in one object")
-    return members
-
-
-_decode = json.JSONDecoder(object_pairs_hook=_unique).decode
-
-
-def _depth(value: Any) -> int:
-    deepest, waiting = 0, [(value, 1)]
-    while waiting:
-        item, depth = waiting.pop()
-        if isinstance(item, dict | list):
-            deepest = max(deepest, depth)
-            waiting.extend((child, depth + 1) for child in (item.values() if isinstance(item, dict) else item))
-    return deepest
-
-
-def _refuse_half_surrogates(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise _malformed("the JSON holds half of a surrogate pair") from None
-
-
-def _malformed(message: str) -> Refused:
-    return Refused(problem(ErrorCode.MALFORMED, message))

@@ -111,7 +111,7 @@ class Metrics:
         self._answers: Counter[tuple[str, ...]] = Counter()
         self._verdicts: Counter[tuple[str, ...]] = Counter()
         self._unrouted: Counter[tuple[str, int]] = Counter()
-        self._meters: list[Meter] = []
+        self._meters: dict[tuple[str, str], Meter] = {}
         self._node = node
         self._postman = postman
         self._engines = node.services.engines.known() | OWN_JUDGES
@@ -121,9 +121,7 @@ class Metrics:
 
     def meter(self, method: str, route: str) -> Meter:
         """Where the endpoint of this route counts."""
-        meter = Meter(self, method, route)
-        self._meters.append(meter)
-        return meter
+        return self._meters.setdefault((method, route), Meter(self, method, route))
 
     def count_answer(self, answer: Answer) -> None:
         """One decision was answered."""
@@ -153,7 +151,7 @@ class Metrics:
     def _requests(self) -> dict[str, Values]:
         counts: dict[tuple[str, ...], float] = {
             (meter.route, meter.method, str(status)): count
-            for meter in self._meters
+            for meter in self._meters.values()
             for status, count in meter.statuses.items()
         }
         counts |= {(NO_ROUTE, method, str(status)): count for (method, status), count in self._unrouted.items()}
@@ -188,8 +186,9 @@ class Metrics:
     def _seconds(self) -> Metric:
         family = HistogramMetricFamily(SECONDS, "seconds from a request's headers to its answer", labels=["route"])
         edges = [*map(str, BUCKETS), "+Inf"]
-        for route in sorted({meter.route for meter in self._meters if meter.statuses}):
-            meters = [meter for meter in self._meters if meter.route == route]
+        used = [meter for meter in self._meters.values() if meter.statuses]
+        for route in sorted({meter.route for meter in used}):
+            meters = [meter for meter in used if meter.route == route]
             counts = [sum(column) for column in zip(*(meter.buckets for meter in meters), strict=True)]
             buckets = list(zip(edges, accumulate(counts), strict=True))
             family.add_metric([route], buckets, sum(meter.seconds for meter in meters))

@@ -130,7 +130,8 @@ class Hold:
 
     async def patiently(self, client: Awaitable[T]) -> T:
         """What the client does, if it does it in time; Late if not."""
-        self._task = asyncio.current_task()
+        if self._task is None:
+            self._task = asyncio.current_task()
         self._pressure.watch(self)
         try:
             return await client

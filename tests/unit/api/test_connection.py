@@ -27,13 +27,17 @@ class Street:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def call(self, data: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        known = len(self.state.connections)
+        known = set(self.state.connections)
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         self._writers.append(writer)
         writer.write(data)
         await writer.drain()
-        await until(lambda: len(self.state.connections) != known or reader.at_eof())
+        await until(lambda: bool(self.state.connections - known) or reader.at_eof() or reader.exception() is not None)
         return reader, writer
+
+    async def in_head(self) -> None:
+        """Wait until the first part of a head has been read."""
+        await until(lambda: any(getattr(each, "_in_head", False) for each in self.state.connections))
 
     async def hang_up(self) -> None:
         for writer in self._writers:
@@ -66,11 +70,13 @@ async def street(most: int) -> AsyncIterator[Street]:
         lambda: connections(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
     made = Street(server.sockets[0].getsockname()[1], connections, state)
-    yield made
-    await made.hang_up()
+    try:
+        yield made
+    finally:
+        await made.hang_up()
+        server.close()
+        await server.wait_closed()
     assert connections.headless == {}
-    server.close()
-    await server.wait_closed()
 
 
 def play(act: Callable[[Street], Awaitable[None]], most: int = 100) -> None:
@@ -142,6 +148,7 @@ def test_a_body_that_goes_on_after_its_answer_is_not_listened_to_for_ever(monkey
 def test_a_head_that_is_too_large_is_refused_while_it_arrives() -> None:
     async def act(street: Street) -> None:
         reader, writer = await street.call(HALF)
+        await street.in_head()
         writer.write(b"a" * (MOST_HEAD_BYTES + 1))
         status, body = await heard(reader)
         assert (status, json.loads(body)["error"]["code"]) == (413, "QWED-REQ-002")
@@ -153,6 +160,7 @@ def test_a_head_that_is_too_large_is_refused_while_it_arrives() -> None:
 def test_many_small_headers_are_a_large_head_too() -> None:
     async def act(street: Street) -> None:
         reader, writer = await street.call(HALF + b"\r\n")
+        await street.in_head()
         writer.writelines([b"x: y\r\n"] * (MOST_HEAD_BYTES // 6 + 1))
         assert (await heard(reader))[0] == 413
 

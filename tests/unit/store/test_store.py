@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from qwed.store import live
 from qwed.store.conversation import MAX_REPEATS
-from qwed.store.protocol import ActivityQuery, Approval, KeyClaim, Memory, Reservation, StoreError, Tally
+from qwed.store.parts import Approval, ToolChanged
+from qwed.store.protocol import ActivityQuery, KeyClaim, Memory, Reservation, StoreError, Tally
 from qwed.store.usage import NOTHING, Charge, Exceeded
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR

@@ -51,11 +51,11 @@ def test_a_batch_with_one_bad_write_leaves_nothing_of_any(connection: sqlite3.Co
 
 
 def _activity(index: int, agent: str = "agent_1") -> tuple[Any, ...]:
-    return ("org_1", index, f"act_{index}", agent, 1.0, "APPROVED", "{}", "{}")
+    return ("org_1", index, f"act_{index}", agent, 1.0, "APPROVED", "{}", "{}", "")
 
 
 def _counted(agent: str, requests: int) -> tuple[Any, ...]:
-    return (agent, 1, 1, requests, requests, 0, 0, 0, 0, 0, 0, 0)
+    return (agent, 1, 1, requests, requests, *(0,) * 8, "..d", 0, "")
 
 
 def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(connection: sqlite3.Connection) -> None:
@@ -64,7 +64,7 @@ def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(conne
             activities=(_activity(index),),
             conversation=("agent_1", "c", index + 1, index + 1, "f", 1, ""),
             usage=_counted("agent_1", index + 1),
-            tally=("agent_1", 7, "APPROVED", 1, 10, 0),
+            tally=("agent_1", 7, "APPROVED", 1, 10, index % 2),
         )
         for index in range(5)
     ]
@@ -72,7 +72,7 @@ def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(conne
     write_batch(connection, batch[3:])
     assert connection.execute("SELECT last_step, steps FROM conversations").fetchall() == [(5, 5)]
     assert connection.execute("SELECT requests_day FROM usage").fetchall() == [(5,)]
-    assert connection.execute("SELECT actions, cost FROM tallies").fetchall() == [(5, 50)]
+    assert connection.execute("SELECT actions, cost, attestations FROM tallies").fetchall() == [(5, 50, 2)]
     assert connection.execute("SELECT count(*), max(log_index) FROM activities").fetchall() == [(5, 4)]
 
 
@@ -103,7 +103,7 @@ def test_a_conversation_is_kept_under_its_own_name_whatever_that_is(connection: 
 
 def test_the_same_place_in_a_log_is_never_taken_twice(connection: sqlite3.Connection) -> None:
     write_batch(connection, [Write(activities=(_activity(0),))])
-    again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}")
+    again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}", "")
     with pytest.raises(sqlite3.IntegrityError):
         write_batch(connection, [Write(activities=(again,))])
 
@@ -130,16 +130,21 @@ VIOLATIONS = {
     ),
     "an activity whose name is taken": Write(activities=(("org_1", 9, "act_0", "a", 1.0, "APPROVED", "{}", "{}", ""),)),
     "an activity without a leaf": Write(activities=(("org_1", 9, "act_9", "a", 1.0, "APPROVED", None, "{}", ""),)),
+    "an activity that is neither decision nor event": Write(
+        activities=(("org_1", 9, "act_9", "a", 1.0, "APPROVED", "{}", "{}", None),)
+    ),
     "an activity at no time": Write(activities=(("org_1", 9, "act_9", "a", float("inf"), "APPROVED", "{}", "{}", ""),)),
     "a conversation without a fingerprint": Write(conversation=("agent_1", "c0", 2, 2, None, 1, "")),
     "a conversation whose step is no number": Write(conversation=("agent_1", "c0", "two", 2, "f", 1, "")),
     "a conversation of nobody": Write(conversation=(None, "c0", 2, 2, "f", 1, "")),
     "counters past the end": Write(usage=_counted("agent_0", 2**63)),
-    "counters that are no numbers": Write(usage=("agent_0", *("many",) * 11)),
-    "counters that are missing": Write(usage=("agent_0", *(None,) * 11)),
+    "counters that are no numbers": Write(usage=("agent_0", *("many",) * 15)),
+    "counters that are missing": Write(usage=("agent_0", *(None,) * 15)),
+    "conduct that is missing": Write(usage=(*_counted("agent_0", 5)[:-1], None)),
     "counters that are too few": Write(usage=_counted("agent_0", 5)[:-1]),
     "a tally of nobody": Write(tally=(None, 7, "APPROVED", 1, 10, 0)),  # type: ignore[arg-type]  # the violation
     "a tally of no decision": Write(tally=("agent_0", 7, None, 1, 10, 0)),  # type: ignore[arg-type]  # the violation
+    "attestations past the end": Write(tally=("agent_0", 7, "APPROVED", 1, 10, 2**63)),
     "a tally past the end": Write(tally=("agent_0", 7, "APPROVED", 1, 2**63 - 1, 0)),
 }
 

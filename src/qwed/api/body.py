@@ -1,0 +1,126 @@
+"""The body of a request: read within limits of size, time and memory, and then as JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from qwed.api.pressure import Hold, Late
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.request import quoted
+from qwed.words import ErrorCode
+from qwed.words.canonical import MAX_DEPTH
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Refused(Exception):
+    """A request that does not reach its handler, or stops there; `Endpoint` answers it."""
+
+    def __init__(self, found: Problem) -> None:
+        super().__init__(found.message)
+        self.problem = found
+
+
+class Gone(Exception):
+    """The client left before its body was whole; nobody is left to answer."""
+
+
+async def read_body(scope: Scope, receive: Receive, most: int, hold: Hold) -> bytes:
+    """The body, or Refused as soon as it is known to be too large, too slow or one too many."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            _require_room(int(value), most, hold)
+    try:
+        return await hold.patiently(_read(receive, most, hold))
+    except Late:
+        raise _too_slow() from None
+
+
+def _require_room(size: int, most: int, hold: Hold) -> None:
+    if size > most:
+        raise _too_large(most)
+    if not hold.has_room(size):
+        raise overloaded()
+
+
+async def _read(receive: Receive, most: int, hold: Hold) -> bytes:
+    chunks: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > most:
+            raise _too_large(most)
+        if not hold.grow(len(chunk)):
+            raise overloaded()
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def overloaded() -> Refused:
+    return Refused(problem(ErrorCode.OVERLOADED, retry_after=1))
+
+
+def _too_slow() -> Refused:
+    return Refused(problem(ErrorCode.OVERLOADED, "the body did not arrive in time", retry_after=1))
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
+
+
+def parse_json(body: bytes) -> Any:
+    """The JSON value in `body`: UTF-8, no duplicate keys, not nested too deep; Refused says what is wrong."""
+    try:
+        value = _decode(body.decode())
+    except UnicodeDecodeError:
+        raise malformed("the body is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise malformed(f"the body is not JSON: {error.msg.lower()} at position {error.pos}") from None
+    except RecursionError:
+        raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}") from None
+    except ValueError:
+        raise malformed("the JSON holds a number with too many digits") from None
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
+    if b"\\u" in body:
+        _refuse_half_surrogates(value)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        twice = Counter(name for name, _value in pairs).most_common(1)[0][0]
+        raise malformed(f"the key {quoted(twice)} stands twice in one object")
+    return members
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_unique).decode
+
+
+def _depth(value: Any) -> int:
+    deepest, waiting = 0, [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if isinstance(item, dict | list):
+            deepest = max(deepest, depth)
+            waiting.extend((child, depth + 1) for child in (item.values() if isinstance(item, dict) else item))
+    return deepest
+
+
+def _refuse_half_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise malformed("the JSON holds half of a surrogate pair") from None
+
+
+def malformed(message: str) -> Refused:
+    return Refused(problem(ErrorCode.MALFORMED, message))
