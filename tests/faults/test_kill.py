@@ -25,6 +25,8 @@ STAGES = [stage.__name__ for stage in (*ADMISSION, *JUDGEMENT, check_high_risk)]
 COMMITTING = [BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT]
 PLACES = [*STAGES, "settle", "answer", *COMMITTING]
 CALLERS, CALLS = 6, 72
+FEW = 6
+"""Fewer decisions than conduct is judged by, even when everything is asked again."""
 CENT = 10_000
 RISKY = ("high", "critical")
 
@@ -67,18 +69,21 @@ class Story:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         with qwed.open(directory) as gate:
-            self.agent_id: str = gate.register_agent(
-                name="survivor", principal_id="p", type="trusted", budget={"max_high_risk_calls_per_day": 1_000_000}
-            )["agent_id"]
             assert gate.owner_key is not None
             self.owner_key: str = gate.owner_key
         self.told: dict[str, str] = {}
 
+    def asked(self, round_: int) -> list[Asked]:
+        """Every round has agents of its own, so many that none is refused often enough to lose trust for it."""
+        with qwed.open(self.directory) as gate:
+            agents = [_survivor(gate) for _ in range(CALLS // FEW)]
+        return [Asked(number, agents[_agent_of(number)], round_) for number in range(CALLS)]
+
     def end(self, place: str, times: int, round_: int) -> list[Asked]:
         """Serve under load until the process ends itself at the place."""
         command = (sys.executable, str(LAUNCHER), "--place", place, "--times", str(times))
+        asked = self.asked(round_)
         server = Server(self.directory, command)
-        asked = [Asked(number, self.agent_id, round_) for number in range(CALLS)]
         heard = asked_at_once(server.base_url, [one.message(self.owner_key) for one in asked], CALLERS)
         assert server.wait() == -signal.SIGKILL
         for one, answer in zip(asked, heard, strict=True):
@@ -103,9 +108,21 @@ class Story:
         return books
 
 
+def _survivor(gate: Gate) -> str:
+    limits = {"max_high_risk_calls_per_day": 1_000_000}
+    agent_id: str = gate.register_agent(name="survivor", principal_id="p", type="trusted", budget=limits)["agent_id"]
+    return agent_id
+
+
+def _agent_of(number: int) -> int:
+    """Callers of one conversation share an agent, a new one after every few calls."""
+    caller, call = number % CALLERS, number // CALLERS
+    return (caller // 2) * (2 * CALLS // CALLERS // FEW) + 2 * call // FEW
+
+
 def _retry_everything(story: Story, asked: list[Asked], before: Books) -> None:
     """A client that got no answer sends the same request again: decided once, charged once."""
-    done = {(activity.conversation_id, activity.step_number) for activity in before.committed()}
+    done = {(one.agent_id, one.conversation_id, one.step_number) for one in before.committed()}
     with qwed.open(story.directory) as gate:
         for one in asked:
             answer = one.again(gate)
@@ -113,7 +130,7 @@ def _retry_everything(story: Story, asked: list[Asked], before: Books) -> None:
                 _require_same(one, one.heard, answer)
             if answer.decision in COMMITTED:
                 story.told[answer.action_id] = answer.decision
-            place = (one.context["conversation_id"], one.context["step_number"])
+            place = (one.agent_id, one.context["conversation_id"], one.context["step_number"])
             if one.heard is None and place not in done:
                 _require_free(answer)
             if one.key is None and place in done:
@@ -165,8 +182,8 @@ def test_a_step_in_flight_when_the_process_ended_is_free_at_the_next_start(story
     assert [one.heard for one in asked] == [None] * CALLS
     with qwed.open(story.directory) as gate:
         first = asked[0]
-        assert gate.verify_action(story.agent_id, first.action, first.context).decision == "APPROVED"
-        cost = gate.get_agent_budget(story.agent_id)["cost"]
+        assert gate.verify_action(first.agent_id, first.action, first.context).decision == "APPROVED"
+        cost = gate.get_agent_budget(first.agent_id)["cost"]
         assert (cost["current_daily_usd"], cost["held_usd"]) == (0.01, 0)
 
 
@@ -195,4 +212,5 @@ def test_what_became_durable_but_was_never_told_is_told_to_the_retry_and_charged
         told = {answer.action_id for answer in answers if answer.decision in COMMITTED}
         assert {activity.activity_id for activity in committed} <= told
     books = story.require_kept()
-    assert books.usage[story.agent_id]["cost_day"] == CENT * sum(a.decision == "APPROVED" for a in books.committed())
+    charged = sum(usage["cost_day"] for usage in books.usage.values())
+    assert charged == CENT * sum(activity.decision == "APPROVED" for activity in books.committed())

@@ -1,6 +1,7 @@
 """P6: too many requests, too many bytes, clients that never finish. The rest is answered, and all is given back."""
 
 import json
+import resource
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -152,6 +153,16 @@ def test_bodies_that_trickle_give_way_to_requests_that_are_here(tmp_path: Path, 
     besieged.require_calm()
 
 
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """This process may open as many sockets as it is ever allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
 def test_a_thousand_bodies_that_never_end_stop_nobody(tmp_path: Path, held: ExitStack) -> None:
     besieged = Besieged(tmp_path, held)
     lines = [besieged.unfinished() for _ in range(1_000)]
@@ -163,6 +174,15 @@ def test_a_thousand_bodies_that_never_end_stop_nobody(tmp_path: Path, held: Exit
         line.close()
     besieged.require_calm()
     assert besieged.scrape.value("qwed_requests_total", status="gone") == 1_000
+
+
+def test_a_head_without_end_is_cut_off_and_nobody_else_notices(tmp_path: Path, held: ExitStack) -> None:
+    besieged = Besieged(tmp_path, held)
+    endless = besieged.line()
+    endless.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n")
+    with pytest.raises(OSError, match=r"(?i)reset|broken pipe"):
+        endless.sendall(b"x: " + b"y" * 100_000_000)
+    besieged.require_calm()
 
 
 def test_clients_that_leave_in_the_middle_leave_nothing_behind(tmp_path: Path, held: ExitStack) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
-from tests.support.books import Books
+from tests.support.books import COMMITTED, Books
 from tests.support.server import Server
 from tests.support.wire import Heard, asked_at_once, message
 
 SUM = {"type": "calculate", "query": "2+2"}
-REPLAY, REPETITION = "QWED-AGENT-LOOP-002", "QWED-AGENT-LOOP-003"
+REPLAY, REPETITION, NEEDS_APPROVAL = "QWED-AGENT-LOOP-002", "QWED-AGENT-LOOP-003", "QWED-AGENT-TRUST-002"
 
 Register = Callable[..., dict[str, Any]]
 Race = Callable[..., list[Heard]]
@@ -117,7 +117,9 @@ def test_different_steps_that_race_with_one_action_never_commit_three_in_a_row(
     assert steps == sorted(steps)
 
 
-def test_steps_that_race_only_ever_go_forward(asking: Callable[..., Asking], race: Race) -> None:
+def test_steps_that_race_only_ever_go_forward_while_the_agent_loses_its_trust_over_them(
+    asking: Callable[..., Asking], race: Race
+) -> None:
     ask = asking()
     bodies = [
         _body("forward", step, {"type": "calculate", "query": f"{caller}+{step}"})
@@ -125,12 +127,13 @@ def test_steps_that_race_only_ever_go_forward(asking: Callable[..., Asking], rac
         for caller in range(8)
     ]
     heard = race(ask.agent, bodies[::3] + bodies[1::3] + bodies[2::3], lines=100)
-    assert {code for _decision, code in map(_outcome, heard)} <= {None, REPLAY}
-    entries = [entry for entry in ask.activity(limit=1000)["activities"] if entry["decision"] == "APPROVED"]
+    assert {code for _decision, code in map(_outcome, heard)} <= {None, REPLAY, NEEDS_APPROVAL}
+    entries = [entry for entry in ask.activity(limit=1000)["activities"] if entry["decision"] in COMMITTED]
     steps = [entry["step_number"] for entry in sorted(entries, key=lambda entry: entry["log_index"])]
     assert steps == sorted(set(steps))
-    approved = [answer.json["action_id"] for answer in heard if answer.json["decision"] == "APPROVED"]
-    assert sorted(approved) == sorted(entry["action_id"] for entry in entries)
+    committed = [answer.json["action_id"] for answer in heard if answer.json["decision"] in COMMITTED]
+    assert sorted(committed) == sorted(entry["action_id"] for entry in entries)
+    assert ask.api.get(f"/agents/{ask.agent_id}").json()["trust_level"] == 0
 
 
 def test_one_idempotency_key_sent_fifty_times_at_once_is_charged_once_and_answered_alike(
@@ -217,18 +220,49 @@ def test_a_gate_closed_under_load_has_kept_everything_it_approved(tmp_path: Path
     assert len(told) >= 30
 
 
-@pytest.mark.parametrize("place", ["memory", "file"])
-def test_threads_of_one_gate_share_one_budget_and_one_step(tmp_path: Any, place: str) -> None:
-    with qwed.open(":memory:" if place == "memory" else tmp_path / "data") as gate:
-        agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_requests_per_hour": 40})["agent_id"]
-        together = threading.Barrier(16)
+@pytest.fixture(params=["memory", "file"])
+def gate(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gate]:
+    with qwed.open(":memory:" if request.param == "memory" else tmp_path / "data") as opened:
+        yield opened
 
-        def hurry(number: int) -> Counter[str]:
-            together.wait()
-            calls = [{"conversation_id": f"conv_{step}", "step_number": 1} for step in range(60)]
-            return Counter(gate.verify_action(agent_id, SUM, context).decision for context in calls)
 
-        with ThreadPoolExecutor(16) as threads:
-            total = sum(threads.map(hurry, range(16)), Counter[str]())
-        assert total["APPROVED"] == 40
-        assert gate.get_agent_budget(agent_id)["requests"]["current_hour"] == 40
+def _hurried(gate: Gate, agent_id: str, threads: int, places: Callable[[int], list[dict[str, Any]]]) -> Counter[str]:
+    """What so many threads of one gate hear that all begin at once."""
+    together = threading.Barrier(threads)
+
+    def hurry(number: int) -> Counter[str]:
+        together.wait()
+        return Counter(gate.verify_action(agent_id, SUM, context).decision for context in places(number))
+
+    with ThreadPoolExecutor(threads) as running:
+        return sum(running.map(hurry, range(threads)), Counter[str]())
+
+
+def test_threads_of_one_gate_share_one_budget(gate: Gate) -> None:
+    agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_requests_per_hour": 40})["agent_id"]
+
+    def places(number: int) -> list[dict[str, Any]]:
+        return [{"conversation_id": f"{number} {call}", "step_number": 1} for call in range(4)]
+
+    # One more refusal would be abuse, and cost trust.
+    assert _hurried(gate, agent_id, 11, places) == {"APPROVED": 40, "BUDGET_EXCEEDED": 4}
+    assert gate.get_agent_budget(agent_id)["requests"]["current_hour"] == 40
+
+
+def test_threads_of_one_gate_share_one_step(gate: Gate) -> None:
+    agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+    heard = _hurried(gate, agent_id, 16, lambda _number: [{"conversation_id": "c", "step_number": 1}])
+    assert heard == {"APPROVED": 1, "DENIED": 15}
+
+
+def test_threads_that_abuse_a_budget_cost_their_agent_its_trust_and_never_pass_the_budget(gate: Gate) -> None:
+    budget = {"max_requests_per_hour": 40}
+    agent_id = gate.register_agent(name="a", principal_id="p", type="autonomous", budget=budget)["agent_id"]
+
+    def places(_number: int) -> list[dict[str, Any]]:
+        return [{"conversation_id": f"conv_{call}", "step_number": 1} for call in range(60)]
+
+    total = _hurried(gate, agent_id, 16, places)
+    assert total["APPROVED"] + total["PENDING"] + total["CORRECTED"] <= 40
+    assert gate.get_agent_budget(agent_id)["requests"]["current_hour"] == 40
+    assert gate.get_agent(agent_id)["trust_level"] == 0

@@ -355,7 +355,7 @@ class House:
         if refusal is None:
             agent = ModelAgent(self, trust, self.now, *limits, hour=int(self.now // HOUR))
             self.agents.append(agent)
-            agent.happens("registered", key)
+            agent.happens("registered", key, (trust,))
         return refusal
 
     def _refuse(self, key: str, roles: tuple[str, ...]) -> str | None:
@@ -428,9 +428,9 @@ class House:
         """Spec 8.2: one level at a time, on evidence, one request at a time."""
         if by in self.revoked:
             return BAD_KEY
-        if to != agent.trust + 1:
+        if to != agent.trust + 1 or to > 3:
             return OPTION
-        if not agent.active:
+        if agent.suspended:  # TEMP
             return SUSPENDED
         asked = any(w.agent is agent and w.kind != "action" and w.state == "pending" for w in self.approvals)
         if asked or not agent.has_proven_itself():

@@ -1,5 +1,6 @@
 """What the readings share: actions of every risk, and short ways to read an answer."""
 
+import base64
 import hashlib
 import json
 from typing import Any
@@ -75,3 +76,10 @@ def action_of(ask: Asking, action_id: str, client: httpx.Client | None = None, *
 def refusal_of(response: httpx.Response) -> tuple[int, str]:
     """The HTTP status and the code."""
     return response.status_code, response.json()["error"]["code"]
+
+
+def claims_of(attestation: str) -> Json:
+    """What an attestation says; its signature is checked elsewhere."""
+    body = attestation.split(".")[1]
+    claims: Json = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    return claims

@@ -62,8 +62,6 @@ BEYOND_A_SCHEMA = (
     "has more than six decimals",
     "must be 1 to 256 printable characters",
     "missing required action context",  # a conversation_id of blanks
-    "characters of valid text",  # U+0000
-    "is required",  # a name of blanks
     "must be given together",  # one of them null
     "not deterministic JSON",
     "differ: give one",

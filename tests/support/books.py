@@ -10,10 +10,8 @@ import msgspec
 
 from qwed.kernel.answer import HTTP
 from qwed.store.sqlite import FILE_NAME
-from qwed.words import ErrorCode
 
 COMMITTED = ("APPROVED", "CORRECTED", "PENDING")
-CODES = {code.code: code for code in ErrorCode}
 WINDOW = 100
 
 
@@ -219,7 +217,7 @@ def _mark(activity: Activity) -> str:
         return "e"
     if activity.decision in COMMITTED:
         return "."
-    return "d" if activity.final and HTTP[CODES[activity.error or ""]] == 200 else ""
+    return "d" if activity.final and HTTP[activity.error or ""] == 200 else ""
 
 
 def _read(row: Any) -> Callable[..., Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from qwed.store import rows
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
+from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Step
-from qwed.store.parts import Approval, Conflict, Part
+from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
 from qwed.store.protocol import Activity, Change, Memory, Notice, Reservation, Settled, Settlement
 from qwed.store.sqlite import MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
@@ -21,12 +22,14 @@ KINDS = ("memory", "file")
 _numbers = itertools.count(1)
 
 
-def owner_key(key_id: str = "key_1", organisation_id: str = ORGANISATION, prefix: str = "qwed_live_a") -> Key:
+def owner_key(
+    key_id: str = "key_1", organisation_id: str = ORGANISATION, prefix: str = "qwed_live_a", role: str = "owner"
+) -> Key:
     return Key(
         key_id=key_id,
         organisation_id=organisation_id,
         name="owner",
-        role="owner",
+        role=role,
         prefix=prefix,
         digest=bytes(32),
         created_at=0.0,
@@ -80,13 +83,24 @@ class Shop:
 
     def change(self, *parts: Part, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any) -> Any:
         """Make a change of these parts; its place in the log, or the conflict."""
-        activity = Activity(
-            f"act_{next(_numbers)}", None, self.hands.now, more.get("cost", 0), '{"leaf":1}', "{}", "tested"
-        )
-        outcome = self.store.change(
-            Change(organisation_id=ORGANISATION, agent_id=agent_id, activity=activity, parts=parts, notices=notices)
-        )
+        outcome = self.store.change(self.change_of(*parts, agent_id=agent_id, notices=notices, **more))
         return outcome if isinstance(outcome, Conflict) else outcome.block(30)
+
+    def change_of(
+        self,
+        *parts: Part,
+        agent_id: str = "agent_1",
+        notices: tuple[Notice, ...] = (),
+        activity_id: str | None = None,
+        cost: int = 0,
+        organisation_id: str = ORGANISATION,
+    ) -> Change:
+        """A change as the kernel makes one, with a leaf that says nothing."""
+        name = activity_id or f"act_{next(_numbers)}"
+        activity = Activity(name, None, self.hands.now, cost, '{"leaf":1}', "{}", "tested")
+        return Change(
+            organisation_id=organisation_id, agent_id=agent_id, activity=activity, parts=parts, notices=notices
+        )
 
     def reserve(self, agent: Agent, step: int, conversation: str = "c", **more: Any) -> Reservation | ErrorCode:
         fingerprint = more.pop("fingerprint", f"f{step}")
@@ -114,6 +128,8 @@ class Shop:
         approval: Approval | None = None,
         memory: Memory | None = None,
         activity_id: str | None = None,
+        notices: tuple[Notice, ...] = (),
+        mark: Mark = Mark.NONE,
     ) -> Settlement:
         cost = charge.cost if decision.permits else 0
         name = activity_id or f"act_{next(_numbers)}"
@@ -125,6 +141,35 @@ class Shop:
             reservation=reservation,
             approval=approval,
             memory=memory,
+            notices=notices,
+            mark=mark,
+            degrade=self._degraded,
+        )
+
+    def _degraded(self, before: Agent, after: Agent, _offence: Offence) -> Change:
+        return self.change_of(AgentChanged(before, after), agent_id=before.agent_id)
+
+    def pending(self, agent: Agent, step: int, conversation: str = "c", charge: Charge = CENT) -> Approval:
+        """An action that waits for a person, and holds its cost."""
+        number = next(_numbers)
+        now = self.hands.now
+        approval = Approval(f"apr_{number:06}", "hash", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        reservation = self.reserve(agent, step, conversation)
+        assert isinstance(reservation, Reservation)
+        assert self.store.hold(reservation, charge, now) is None
+        outcome = self.settle(
+            agent, reservation, Decision.PENDING, charge, approval=approval, activity_id=f"act_of_{number}"
+        )
+        assert isinstance(outcome, Settled), outcome
+        return approval
+
+    def resolved(self, approval: Approval, state: str = "approved", agent_id: str = "agent_1") -> ApprovalResolved:
+        """The part that settles an approval."""
+        held = (approval.cost, approval.tokens, approval.high_risk_calls)
+        resolution = f'{{"state":"{state}"}}'
+        where = f"act_{next(_numbers)}"
+        return ApprovalResolved(
+            approval.approval_id, agent_id, approval.kind, state, resolution, where, *held, self.hands.now
         )
 
     def commit(self, agent: Agent, step: int, conversation: str = "c", charge: Charge = CENT, **more: Any) -> Any:

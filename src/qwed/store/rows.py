@@ -25,9 +25,12 @@ SELECT_WEBHOOK = "SELECT * FROM webhooks WHERE organisation_id = ?"
 INSERT_NOTICE = (
     "INSERT INTO outbox SELECT ?, ?, ?, ?, ?, ?, 0 WHERE (SELECT count(*) FROM outbox WHERE organisation_id = ?) < ?"
 )
+# CROSS keeps SQLite from walking the whole outbox: a few of each organisation, so that no backlog hides the others.
 SELECT_DUE = (
-    "SELECT notice_id, organisation_id, url, secret, event, body, created_at, attempts "
-    "FROM outbox JOIN webhooks USING (organisation_id) WHERE due_at <= ? ORDER BY due_at LIMIT ?"
+    "SELECT o.notice_id, o.organisation_id, w.url, w.secret, o.event, o.body, o.created_at, o.attempts "
+    "FROM webhooks w CROSS JOIN outbox o ON o.notice_id IN (SELECT d.notice_id FROM outbox d "
+    "WHERE d.organisation_id = w.organisation_id AND d.due_at <= ? ORDER BY d.due_at LIMIT 8) "
+    "ORDER BY o.due_at LIMIT ?"
 )
 INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_EXPIRED_MEMORIES = (

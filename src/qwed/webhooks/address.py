@@ -44,7 +44,6 @@ _AUTHORITY = re.compile(r"(\[(?=[^\]]*:)[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,2
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_QUAD = re.compile(r"(?:(?:0|[1-9][0-9]{0,2})(?:\.(?!$)|$)){4}")
 _LONGEST_NAME = 253
 
 _PRIVATE_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "onion", "test", "invalid")
@@ -101,9 +100,8 @@ def _read_authority(scheme: str, authority: str, path: str, allow_private: bool)
 
 
 def _refuse_host(host: str, allow_private: bool) -> Refused | None:
-    bracketed = host.startswith("[")
-    if bracketed or _NUMBER.fullmatch(host.rpartition(".")[2]):
-        address = read_address(host.strip("[]")) if bracketed or _QUAD.fullmatch(host) else None
+    if host.startswith("[") or _NUMBER.fullmatch(host.rpartition(".")[2]):
+        address = read_address(host.strip("[]"))
         if address is None:
             return Refused(f"the address `{host}` is not in its plain form: write all four numbers in decimal, or IPv6")
         return _refuse_address(address, allow_private)

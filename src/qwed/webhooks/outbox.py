@@ -46,7 +46,7 @@ class Outbox(Protocol):
     def postpone(self, notice_id: str, due_at: float, error: str) -> Ticket[None]:
         """Count one more attempt; it is due again at `due_at`."""
 
-    def give_up(self, notice_id: str, now: float, error: str) -> Ticket[None]:
+    def give_up(self, notice_id: str, error: str) -> Ticket[None]:
         """Remove it and count it as lost."""
 
 
@@ -200,7 +200,7 @@ class Postman:
             return lambda: self._outbox.postpone(notice_id, now + delay, error)
         self.given_up += 1
         self._log.warning("a notice was given up", extra={"notice": notice_id, "error": error})
-        return lambda: self._outbox.give_up(notice_id, now, error)
+        return lambda: self._outbox.give_up(notice_id, error)
 
 
 async def _kept(keep: Callable[[], Ticket[None]]) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qwed.api import pressure as module
 from qwed.api.pressure import CLIENT_SECONDS, GRACE_SECONDS, MOST_WAITING_EACH, Hold, Late, Pressure
@@ -275,3 +277,33 @@ def test_there_are_only_so_many_long_polls(hands: HandClock, monkeypatch: pytest
         assert (first, second, third) == (True, True, False)
     assert held(pressure) == (3, 0, 0, 0)
     assert pressure.waiting == {}
+
+
+PLAY = st.lists(st.tuples(st.sampled_from(["enter", "grow", "wait", "leave"]), st.integers(0, 7), st.integers(0, 60)))
+
+
+@given(PLAY, st.integers(0, 4), st.integers(0, 120))
+def test_whatever_comes_and_goes_what_is_held_is_what_is_there(
+    play: list[tuple[str, int, int]], most: int, room: int
+) -> None:
+    pressure = pressure_of(HandClock(), most, room)
+    there: dict[Hold, int] = {}
+    for act, which, size in play:
+        chosen = list(there)[which % len(there)] if there else None
+        if act == "enter":
+            came = pressure.enter()
+            assert (came is None) == (len(there) >= most)
+            there |= {} if came is None else {came: 0}
+        elif chosen is not None and act == "grow":
+            there[chosen] += size * chosen.grow(size)
+        elif chosen is not None and act == "wait":
+            with chosen.waiting("a"):
+                assert pressure.in_flight == len(there) - 1
+        elif chosen is not None:
+            chosen.leave()
+            del there[chosen]
+        assert held(pressure) == (len(there), sum(there.values()), 0, 0)
+        assert pressure.held_bytes <= room
+    for hold in there:
+        hold.leave()
+    assert held(pressure) == (0, 0, 0, 0)

@@ -81,7 +81,7 @@ class MemoryOutbox:
             self.changed.notify_all()
         return _later()
 
-    def give_up(self, notice_id: str, now: float, error: str) -> Ticket[None]:  # noqa: ARG002 - of the Protocol
+    def give_up(self, notice_id: str, error: str) -> Ticket[None]:
         with self.changed:
             del self.due[notice_id]
             self.lost[notice_id] = error
@@ -173,6 +173,19 @@ def test_a_wake_is_enough_to_have_a_new_notice_delivered(outbox, postman, receiv
     outbox.write(there.url())
     started.wake()
     outbox.wait(lambda: outbox.delivered_ids == ["ntc_1"])
+
+
+def test_every_wake_counts_not_only_the_first(outbox, postman, receiver):
+    there = receiver(answering(200))
+    started = postman(poll_seconds=PATIENCE * 10)
+    for number in range(3):
+        looks = len(outbox.looks)
+        outbox.write(there.url(), f"ntc_{number}")
+        started.wake()
+        outbox.wait(lambda number=number: len(outbox.delivered_ids) == number + 1)
+        # One look for the wake and one for the line that is free again; after it nothing rings by itself.
+        outbox.wait(lambda looks=looks: len(outbox.looks) >= looks + 2)
+    assert outbox.delivered_ids == ["ntc_0", "ntc_1", "ntc_2"]
 
 
 def test_without_a_wake_the_outbox_is_looked_at_anyway(outbox, postman, receiver):

@@ -248,6 +248,12 @@ def test_a_certificate_for_another_name_is_refused(authority, receiver):
     assert there.heard.empty()
 
 
+def test_it_is_the_name_that_a_certificate_must_be_for_and_not_the_address(authority, receiver):
+    by_name, by_address = (receiver(answering(200), authority.serving([what])) for what in (NAME, LOOPBACK))
+    assert sent(authority, by_name.url(host=NAME), resolve_name=leading_to(LOOPBACK)) is None
+    assert sent(authority, by_address.url(host=NAME), resolve_name=leading_to(LOOPBACK)) == CERTIFICATE
+
+
 def test_a_certificate_of_an_unknown_authority_is_refused(authority, receiver):
     there = receiver(answering(200), Authority().serving([LOOPBACK]))
     assert sent(authority, there.url()) == CERTIFICATE
@@ -358,7 +364,7 @@ def test_an_endless_body_changes_nothing_about_the_status(authority, receiver, s
 @pytest.mark.parametrize(("status", "outcome"), [(200, None), (503, "the receiver answered 503")])
 def test_a_receiver_that_keeps_the_line_open_after_its_status_has_answered(authority, receiver, status, outcome):
     there = receiver(saying_then_silent(f"HTTP/1.1 {status} So\r\ncontent-length: 9\r\n\r\n"))
-    assert sent(authority, there.url()) == outcome
+    assert sent(authority, there.url(), seconds=PATIENCE * 10) == outcome
 
 
 def test_a_short_answer_is_heard_to_its_end(authority, receiver):

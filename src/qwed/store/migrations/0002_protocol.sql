@@ -58,8 +58,7 @@ CREATE TABLE outbox (
     attempts INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX outbox_by_due ON outbox (due_at);
-CREATE INDEX outbox_by_organisation ON outbox (organisation_id);
+CREATE INDEX outbox_by_organisation ON outbox (organisation_id, due_at);
 
 DROP TRIGGER write_batch;
 DROP VIEW batches;

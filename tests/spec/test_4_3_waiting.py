@@ -1,0 +1,160 @@
+"""Spec 4.3, PENDING: requires human approval, so the agent waits; it hears at once what a person decides."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import Asking
+from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, action_of, refusal_of, settle
+from tests.spec.conftest import House, People, furnished, living_in
+from tests.spec.sections import spec
+from tests.support.scrape import Scrape
+
+WAIT = 60
+PATIENCE = 30
+"""Shorter than the wait: whoever does not come back at once fails the test."""
+
+
+class Waiter:
+    """Waits for an action on a connection of its own."""
+
+    def __init__(self, house: House, ask: Asking, action_id: str) -> None:
+        self._scrape = Scrape(house.base_url, house.keys["owner"])
+        self._url = f"{house.base_url}/agents/{ask.agent_id}/actions/{action_id}"
+        self._headers = {"Authorization": f"Bearer {ask.agent['agent_token']}"}
+
+    def __call__(self) -> Json:
+        heard = httpx.get(self._url, params={"wait": WAIT}, headers=self._headers, timeout=PATIENCE)
+        assert heard.status_code == 200, heard.text
+        read: Json = heard.json()
+        return read
+
+    def until_it_waits(self) -> None:
+        for _ in range(5_000):
+            text = self._scrape.text()
+            if any(f"{name} 1" in text for name in ("qwed_requests_in_flight", "qwed_long_polls_open")):
+                return
+        raise AssertionError("nobody waits")
+
+
+def _heard_while(house: House, ask: Asking, action_id: str, decide: Callable[[], object]) -> Json:
+    waiter = Waiter(house, ask, action_id)
+    with ThreadPoolExecutor(1) as pool:
+        heard: Future[Json] = pool.submit(waiter)
+        waiter.until_it_waits()
+        assert not heard.done()
+        decide()
+        return heard.result(PATIENCE)
+
+
+@spec("4.3")
+def test_who_waits_hears_the_approval_at_once(house: House, people: People) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+    heard = _heard_while(
+        house, ask, waiting["action_id"], lambda: settle(people.approver, waiting["approval_id"], reason="go on")
+    )
+    assert (heard["decision"], heard["first_decision"], heard["error"]) == ("APPROVED", "PENDING", None)
+    assert heard["attestation"]
+    assert heard["resolution"]["reason"] == "go on"
+    assert heard == action_of(ask, waiting["action_id"])
+
+
+@spec("4.3")
+def test_who_waits_hears_the_rejection_at_once(house: House, people: People) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+    heard = _heard_while(
+        house, ask, waiting["action_id"], lambda: settle(people.approver, waiting["approval_id"], "reject", reason="no")
+    )
+    assert (heard["decision"], heard["attestation"]) == ("DENIED", None)
+    assert (heard["resolution"]["state"], heard["resolution"]["reason"]) == ("rejected", "no")
+
+
+@spec("4.3")
+def test_many_wait_for_one_decision_and_all_hear_it(house: House, people: People) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+    waiter = Waiter(house, ask, waiting["action_id"])
+    start = threading.Barrier(9)
+
+    def wait() -> str:
+        start.wait(PATIENCE)
+        decision: str = waiter()["decision"]
+        return decision
+
+    with ThreadPoolExecutor(8) as pool:
+        heard = [pool.submit(wait) for _ in range(8)]
+        start.wait(PATIENCE)
+        settle(people.approver, waiting["approval_id"])
+        assert {each.result(PATIENCE) for each in heard} == {"APPROVED"}
+
+
+@spec("4.3")
+def test_the_decision_on_another_action_wakes_nobody(house: House, people: People) -> None:
+    ask = people.hire()
+    mine, other = ask(EMAIL, 1), ask(EMAIL, 2)
+
+    def decide() -> None:
+        settle(people.approver, other["approval_id"])
+        settle(people.approver, mine["approval_id"], "reject")
+
+    assert _heard_while(house, ask, mine["action_id"], decide)["decision"] == "DENIED"
+
+
+@spec("4.3")
+@pytest.mark.parametrize(("action", "decision"), [(SUM, "APPROVED"), (WRONG_SUM, "CORRECTED"), (FALSE, "DENIED")])
+def test_what_is_decided_already_is_not_waited_for(house: House, people: People, action: Json, decision: str) -> None:
+    ask = people.hire()
+    assert Waiter(house, ask, ask(action, 1)["action_id"])()["decision"] == decision
+
+
+@spec("4.3")
+def test_what_was_settled_before_is_not_waited_for(house: House, people: People) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+    settle(people.approver, waiting["approval_id"])
+    assert Waiter(house, ask, waiting["action_id"])()["decision"] == "APPROVED"
+
+
+@spec("4.3")
+def test_a_wait_that_ends_before_the_person_answers_says_pending(people: People) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+    for seconds in (0, 1):
+        action = action_of(ask, waiting["action_id"], wait=seconds)
+        assert (action["decision"], action["approval"]["state"]) == ("PENDING", "pending")
+        assert action["approval"]["approval_id"] == waiting["approval_id"]
+        assert action["error"]["code"] == "QWED-AGENT-TRUST-002"
+
+
+@spec("4.3")
+def test_who_waits_hears_that_time_ran_out(tmp_path: Path) -> None:
+    with furnished(tmp_path / "data", QWED_APPROVAL_TTL_SECONDS="1") as house, living_in(house) as people:
+        ask = people.hire()
+        heard = Waiter(house, ask, ask(EMAIL, 1)["action_id"])()
+        assert (heard["decision"], heard["approval"]["state"]) == ("DENIED", "expired")
+        assert (heard["resolution"]["state"], heard["resolution"]["by"]) == ("expired", "qwed")
+
+
+@spec("4.3")
+@pytest.mark.parametrize("wait", ["-1", "61", "1.5", "", "soon", "1e1", "\u0661", "9" * 30])
+def test_a_wait_is_0_to_60_whole_seconds(people: People, wait: str) -> None:
+    ask = people.hire()
+    action_id = ask(EMAIL, 1)["action_id"]
+    response = people.owner.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": wait})
+    assert refusal_of(response) == (400, "QWED-REQ-005")
+
+
+@spec("4.3")
+def test_nobody_waits_for_anothers_action(house: House, people: People) -> None:
+    ask, other = people.hire(), people.hire()
+    action_id = ask(EMAIL, 1)["action_id"]
+    with house.client(token=other.agent["agent_token"]) as agent, house.client("foreign") as foreign:
+        for client, status in ((agent, 401), (foreign, 404)):
+            response = client.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": WAIT})
+            assert response.status_code == status

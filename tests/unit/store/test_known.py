@@ -1,0 +1,201 @@
+"""What is remembered of agents, keys, tools and webhooks: a read that is overtaken by a change never wins over it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from qwed.store.parts import (
+    AgentChanged,
+    ElevationRequested,
+    KeyAdded,
+    KeyRevoked,
+    OrganisationHalted,
+    Part,
+    ToolChanged,
+    Webhook,
+    WebhookChanged,
+)
+from qwed.words import Trust
+from tests.support.clock import HandClock
+from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
+
+SECOND = owner_key("key_2", prefix="qwed_live_b")
+HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Shop]:
+    opened = Shop("file", tmp_path / "data", HandClock())
+    opened.register(agent_of())
+    opened.change(KeyAdded(SECOND))
+    opened.reopened()
+    yield opened
+    opened.store.close()
+
+
+class Holding:
+    """A connection on which one thread's reads wait, once what they read is there, until the test lets them go."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.held: int | None = None
+        self.read, self.go = threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def execute(self, statement: str, values: tuple[Any, ...]) -> Any:
+        cursor = self._real.execute(statement, values)
+        if threading.get_ident() != self.held:
+            return cursor
+        rows = cursor.fetchall()
+        self.read.set()
+        assert self.go.wait(30)
+        return _Rows(rows)
+
+
+class _Rows:
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = rows
+
+    def fetchone(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def fetchall(self) -> list[Any]:
+        return self._rows
+
+
+class Race(NamedTuple):
+    """Something that is read on a miss, and the change that overtakes the read."""
+
+    look: Callable[[Any], Any]
+    part: Part
+    old: Any
+    new: Any
+
+
+AGENT = agent_of()
+LOWERED = replace(AGENT, trust=Trust.UNTRUSTED)
+RACES = {
+    "agent": Race(lambda store: store.find_agent("agent_1"), AgentChanged(AGENT, LOWERED), AGENT, LOWERED),
+    "key": Race(lambda store: store.find_key("qwed_live_b"), KeyRevoked(SECOND, 5.0), SECOND, None),
+    "keys": Race(
+        lambda store: [key.revoked_at for key in store.list_keys(ORGANISATION)],
+        KeyRevoked(SECOND, 5.0),
+        [None, None],
+        [None, 5.0],
+    ),
+    "halt": Race(lambda store: store.halted(ORGANISATION), OrganisationHalted(ORGANISATION, 5.0), False, True),
+    "tools": Race(lambda s: s.tool_rows(ORGANISATION), ToolChanged(ORGANISATION, "t", b"1"), {}, {"t": b"1"}),
+    "webhook": Race(lambda store: store.webhook(ORGANISATION), WebhookChanged(ORGANISATION, HOOK), None, HOOK),
+}
+
+
+@pytest.mark.parametrize("race", RACES.values(), ids=RACES)
+def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_back(disk: Shop, race: Race) -> None:
+    store = disk.store
+    reader, browser = Holding(store._reader), Holding(store._browser)
+    store._reader, store._browser = reader, browser
+
+    def look() -> Any:
+        reader.held = browser.held = threading.get_ident()
+        return race.look(store)
+
+    with ThreadPoolExecutor(2) as threads:
+        looking = threads.submit(look)
+        assert any(one.read.wait(30) for one in (_first_read(reader, browser),))
+        changing = threads.submit(disk.change, race.part)
+        # A change that did not wait for the read would be made by now; one that does is still waiting.
+        threading.Event().wait(0.05)
+        reader.go.set()
+        browser.go.set()
+        seen, index = looking.result(30), changing.result(30)
+    assert index == 1
+    assert seen in (race.old, race.new)
+    assert race.look(store) == race.new
+    store._reader, store._browser = reader._real, browser._real
+    disk.reopened()
+    assert race.look(disk.store) == race.new
+
+
+def _first_read(*ones: Holding) -> Holding:
+    """Whichever of them is read from first."""
+    read = threading.Event()
+
+    def tell(one: Holding) -> None:
+        if one.read.wait(30):
+            read.set()
+
+    for one in ones:
+        threading.Thread(target=tell, args=(one,), daemon=True).start()
+    assert read.wait(30)
+    return next(one for one in ones if one.read.is_set())
+
+
+@pytest.mark.parametrize("race", RACES.values(), ids=RACES)
+def test_whoever_looks_while_changes_are_made_sees_them_in_order(disk: Shop, race: Race) -> None:
+    """Many threads look, and forget, while one changes: once the new value was seen the old one never is again."""
+    changed = threading.Event()
+    together = threading.Barrier(5)
+
+    def look() -> list[Any]:
+        together.wait()
+        seen = []
+        while not changed.is_set():
+            seen.append(race.look(disk.store))
+        return [*seen, race.look(disk.store)]
+
+    def change() -> None:
+        together.wait()
+        disk.change(race.part)
+        changed.set()
+
+    with ThreadPoolExecutor(5) as threads:
+        looking = [threads.submit(look) for _ in range(4)]
+        threads.submit(change).result(30)
+        for one in looking:
+            seen = one.result(30)
+            assert seen[-1] == race.new
+            first = seen.index(race.new)
+            assert seen[:first] == [race.old] * first
+            assert seen[first:] == [race.new] * (len(seen) - first)
+
+
+def test_a_request_for_trust_is_remembered_from_the_moment_it_is_submitted(disk: Shop) -> None:
+    from tests.unit.store.test_changes import ELEVATION
+
+    known = disk.store._known
+    assert not known.elevating("agent_1")
+    disk.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", ELEVATION), activity_id="act_up")
+    assert known.elevating("agent_1")
+    known.forget()
+    assert known.elevating("agent_1")
+
+
+def test_an_organisation_nobody_knows_is_halted(disk: Shop) -> None:
+    assert disk.store.halted("org_9")
+
+
+def test_strangers_are_not_remembered(disk: Shop) -> None:
+    for number in range(50):
+        assert disk.store.find_agent(f"agent_{number + 100}") is None
+        assert disk.store.find_key(f"qwed_live_{number}") is None
+    known = disk.store._known
+    assert (len(known._agents), len(known._keys)) == (0, 0)
+
+
+def test_what_is_forgotten_is_read_again(disk: Shop) -> None:
+    agent = disk.store.find_agent("agent_1")
+    disk.change(AgentChanged(agent, LOWERED), ToolChanged(ORGANISATION, "t", b"1"), WebhookChanged(ORGANISATION, HOOK))
+    disk.change(OrganisationHalted(ORGANISATION, 5.0), KeyRevoked(SECOND, 5.0))
+    disk.store._known.forget()
+    assert disk.store.find_agent("agent_1") == LOWERED
+    assert disk.store.tool_rows(ORGANISATION) == {"t": b"1"}
+    assert disk.store.webhook(ORGANISATION) == HOOK
+    assert disk.store.halted(ORGANISATION)
+    assert disk.store.find_key("qwed_live_b") is None
