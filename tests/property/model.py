@@ -166,9 +166,7 @@ class ModelAgent:
         """Whether it may do anything at all."""
         return not self.suspended and not self.house.halted
 
-    def ask(
-        self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str
-    ) -> Said:
+    def ask(self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str) -> Said:
         """The decision and the code, for someone whose credential is good."""
         if not self.active:
             return self.refuse("DENIED", SUSPENDED)
@@ -191,9 +189,7 @@ class ModelAgent:
         self.log.append((said.decision, said.code))
         self.actions.append(Action(said.decision, waiting))
 
-    def _judge(
-        self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str
-    ) -> Said:
+    def _judge(self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str) -> Said:
         talk = self.talks.setdefault(talk_id, Talk())
         if step > MAX_STEPS or len(talk.committed) >= MAX_STEPS:
             return Said("DENIED", "QWED-AGENT-LOOP-001")
@@ -337,7 +333,7 @@ def _permission(deed: Deed) -> str:
 
 @dataclass
 class House:
-    """One organisation: its keys, its kill switch, what waits for its people. Each verb gives the error code, if any."""
+    """One organisation: its keys, its kill switch, what waits for its people. Each verb gives its error code, if any."""
 
     now: float
     rules: Rules

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -51,20 +51,23 @@ HONEST = ["sum", "claim", "wrong", "read", "mail", "careful", "write", "delete"]
 Limits = tuple[int, int | None, int | None, int | None]
 LIMITS = st.tuples(
     st.integers(0, 3),
-    st.none() | st.integers(0, 12),
-    st.none() | st.integers(0, 15),
-    st.none() | st.integers(0, 40),
+    st.sampled_from([None, None, 0, 5, 12, 40]),
+    st.sampled_from([None, None, 0, 5, 15]),
+    st.sampled_from([None, None, 0, 14, 40]),
 )
 """Trust, cents a day, requests an hour, tokens a day."""
+TALK = st.sampled_from(["one", "two", "three"])
 PICK = st.integers(0, 11)
+AGENT = st.sampled_from([-1, -2])
+"""One of the two that were registered last."""
 STATES = ["a" * 64, "b" * 64]
 START = 1_800_000_000.0
-RULES = Rules(approval_seconds=7_200, open_approvals=3, min_days=1, min_actions=8, max_denial_percent=40)
+RULES = Rules(approval_seconds=7_200, open_approvals=3, min_days=1, min_actions=4, max_denial_percent=60)
 MOST_AGENTS, MOST_KEYS = 3, 6
 BETWEEN_RESTARTS = 20
 TOKEN, OLD_TOKEN, BOTH = "token", "old token", "both"
 REASON = {"reason": "because the campaign says so"}
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
+_MEMORY = Path("/dev/shm")
 
 # What is played here is meaning; that a disk keeps it is played in tests/faults.
 FAST = str(_MEMORY) if _MEMORY.is_dir() else None
@@ -75,7 +78,7 @@ class Protocol(RuleBasedStateMachine):
 
     steps_played = 0
     since_restart = 0
-    met: Counter[str] = Counter()
+    met: ClassVar[Counter[str]] = Counter()
 
     @initialize(
         roles=st.sampled_from([[], ["approver"], ["member"], ["approver", "member", "owner"]]),
@@ -91,7 +94,7 @@ class Protocol(RuleBasedStateMachine):
         self.tokens: list[list[str]] = []
         self.approval_ids: list[str] = []
         self.action_ids: list[list[str]] = []
-        self.stored: dict[tuple[int, str], tuple[Any, dict[str, Any], float]] = {}
+        self.stored: dict[tuple[str, str], tuple[Any, dict[str, Any], float]] = {}
         self.door = self._open()
         self.house.keys["key 0"] = "owner"
         self.secrets["key 0"] = self.door.look.owner_key or ""
@@ -181,25 +184,25 @@ class Protocol(RuleBasedStateMachine):
             self.tokens.append([told.body["agent_token"]])
             self.action_ids.append([])
 
-    def _credential(self, agent: int, how: str, key: str) -> tuple[dict[str, str], str, str | None]:
+    def _credential(self, agent: int, how: str, pick: int) -> tuple[dict[str, str], str, str | None]:
         """What is shown, who that is, and why it opens nothing, if it does not."""
         tokens = self.tokens[agent]
         if how == OLD_TOKEN and len(tokens) > 1:
             return {"Authorization": f"Bearer {tokens[-2]}"}, "", "QWED-AGENT-002"
         token = {"Authorization": f"Bearer {tokens[-1]}"}
         if how == TOKEN:
-            return token, f"agent {agent}", None
+            return token, self.names[self.ids[agent]], None
+        key = self._key(pick)
         refusal = "QWED-AUTH-002" if key in self.house.revoked else None
         return self._with(key) | (token if how == BOTH else {}), key, refusal
 
     @rule(
-        agent=agents,
-        key=keys,
+        agent=AGENT,
+        pick=PICK,
         how=st.sampled_from([TOKEN, TOKEN, OLD_TOKEN, "key", BOTH]),
-        names=st.lists(st.sampled_from(HONEST), min_size=1, max_size=10)
-        | st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=10),
-        talk=st.sampled_from(["one", "two", "three"]),
-        ahead=st.sampled_from([-1, 0, 1, 1, 1, 1, 1, 2, 49]),
+        names=st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=8),
+        talk=TALK,
+        ahead=st.sampled_from([1, 1, 1, 1, 1, 0, -1, 2, 49]),
         state=st.none() | st.sampled_from(STATES),
         cents=st.sampled_from([0, 0, 1, 3]),
         tokens=st.sampled_from([0, 0, 7]),
@@ -207,7 +210,7 @@ class Protocol(RuleBasedStateMachine):
     def verify(
         self,
         agent: int,
-        key: str,
+        pick: int,
         how: str,
         names: list[str],
         talk: str,
@@ -217,12 +220,30 @@ class Protocol(RuleBasedStateMachine):
         tokens: int,
     ) -> None:
         """Several in a row: what an agent has done of late counts."""
+        self._verify(agent, pick, how, names, talk, ahead, state, cents, tokens)
+
+    @rule(agent=AGENT, names=st.lists(st.sampled_from(HONEST), min_size=4, max_size=12), talk=TALK)
+    def work_honestly(self, agent: int, names: list[str], talk: str) -> None:
+        self._verify(agent, 0, TOKEN, names, talk, 1, None, 0, 0)
+
+    def _verify(
+        self,
+        agent: int,
+        pick: int,
+        how: str,
+        names: list[str],
+        talk: str,
+        ahead: int,
+        state: str | None,
+        cents: int,
+        tokens: int,
+    ) -> None:
         model = self.house.agents[agent]
-        shown, by, refusal = self._credential(agent, how, key)
+        shown, by, refusal = self._credential(agent, how, pick)
         for name in names:
             last = model.talks[talk].last if talk in model.talks else 0
             step = max(1, last + ahead)
-            deed, action = ACTIONS[name]
+            deed, _action = ACTIONS[name]
             told = self._ask(agent, name, talk, step, state, cents, tokens, shown)
             if refusal is not None:
                 self._same(told, Said("DENIED", refusal))
@@ -262,11 +283,11 @@ class Protocol(RuleBasedStateMachine):
             body["options"] = {"risk_threshold": "low"}
         return self.door.ask("POST", f"/agents/{self.ids[agent]}/verify", body, shown)
 
-    @rule(agent=agents, name=st.sampled_from(["sum", "read", "mail", "broken"]), again=st.sampled_from(["r1", "r2"]))
+    @rule(agent=AGENT, name=st.sampled_from(["sum", "read", "mail", "broken"]), again=st.sampled_from(["r1", "r2"]))
     def retry_with_a_key(self, agent: int, name: str, again: str) -> None:
         """Ruling 4.7: the first time it is judged, from then on it is remembered and costs nothing."""
-        model, place = self.house.agents[agent], (agent, again)
-        shown, by, _ = self._credential(agent, TOKEN, "")
+        model, place = self.house.agents[agent], (self.ids[agent], again)
+        shown, by, _ = self._credential(agent, TOKEN, 0)
         shown["Idempotency-Key"] = again
         if model.active and self._remembers(place):
             arguments, before, _ = self.stored[place]
@@ -282,28 +303,28 @@ class Protocol(RuleBasedStateMachine):
         if expected.judged:
             self.stored[place] = (arguments, told.body, self.house.now)
 
-    def _remembers(self, place: tuple[int, str]) -> bool:
+    def _remembers(self, place: tuple[str, str]) -> bool:
         return place in self.stored and self.house.now < self.stored[place][2] + 86_400
 
-    @rule(agent=agents, again=st.sampled_from(["r1", "r2"]))
+    @rule(agent=AGENT, again=st.sampled_from(["r1", "r2"]))
     def a_key_with_another_body_is_refused(self, agent: int, again: str) -> None:
         model = self.house.agents[agent]
-        if self._remembers((agent, again)):
-            shown = self._credential(agent, TOKEN, "")[0] | {"Idempotency-Key": again}
+        if self._remembers((self.ids[agent], again)):
+            shown = self._credential(agent, TOKEN, 0)[0] | {"Idempotency-Key": again}
             told = self._ask(agent, "claim", "keyed", 50, None, 0, 0, shown)
             self._same(told, model.refuse("DENIED", "QWED-REQ-006" if model.active else "QWED-AGENT-003"))
             self._remember(agent, told)
 
-    @rule(agent=agents)
+    @rule(agent=AGENT)
     def a_stranger_changes_nothing(self, agent: int) -> None:
         shown = {"Authorization": "Bearer qwed_agent_" + "0" * 52}
         self._same(self._ask(agent, "sum", "one", 50, None, 0, 0, shown), Said("DENIED", "QWED-AGENT-002"))
 
-    @rule(agent=agents)
+    @rule(agent=AGENT)
     def a_request_without_context_is_recorded_and_costs_nothing(self, agent: int) -> None:
         model = self.house.agents[agent]
         body = {"action": ACTIONS["sum"][1]}
-        told = self.door.ask("POST", f"/agents/{self.ids[agent]}/verify", body, self._credential(agent, TOKEN, "")[0])
+        told = self.door.ask("POST", f"/agents/{self.ids[agent]}/verify", body, self._credential(agent, TOKEN, 0)[0])
         self._same(told, model.refuse("DENIED", "QWED-AGENT-CTX-001" if model.active else "QWED-AGENT-003"))
         self._remember(agent, told)
 
@@ -314,7 +335,8 @@ class Protocol(RuleBasedStateMachine):
         place = -1 - which % len(self.house.approvals)
         return self.house.approvals[place], self.approval_ids[place]
 
-    def _resolve(self, which: int, key: str, verb: str, model: Callable[[Waiting, str], str | None]) -> None:
+    def _resolve(self, which: int, pick: int, verb: str, model: Callable[[Waiting, str], str | None]) -> None:
+        key = self._key(pick)
         waiting, approval_id = self._waiting(which)
         expected = model(waiting, key)
         told = self._agree(self.door.ask("POST", f"/approvals/{approval_id}/{verb}", REASON, self._with(key)), expected)
@@ -325,19 +347,19 @@ class Protocol(RuleBasedStateMachine):
             Protocol.met["self_approved"] += own
 
     @precondition(lambda self: self.house.approvals)
-    @rule(which=st.integers(0, 5), key=keys)
-    def approve(self, which: int, key: str) -> None:
-        self._resolve(which, key, "approve", self.house.approve)
+    @rule(which=st.integers(0, 5), pick=PICK)
+    def approve(self, which: int, pick: int) -> None:
+        self._resolve(which, pick, "approve", self.house.approve)
 
     @precondition(lambda self: self.house.approvals)
-    @rule(which=st.integers(0, 5), key=keys)
-    def reject(self, which: int, key: str) -> None:
-        self._resolve(which, key, "reject", self.house.reject)
+    @rule(which=st.integers(0, 5), pick=PICK)
+    def reject(self, which: int, pick: int) -> None:
+        self._resolve(which, pick, "reject", self.house.reject)
 
-    @rule(agent=agents, key=keys, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]), more=st.sampled_from([1, 1, 1, 0, 2]))
-    def request_trust(self, agent: int, key: str, how: str, more: int) -> None:
+    @rule(agent=AGENT, pick=PICK, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]), more=st.sampled_from([1, 1, 1, 0, 2]))
+    def request_trust(self, agent: int, pick: int, how: str, more: int) -> None:
         model = self.house.agents[agent]
-        shown, by, refusal = self._credential(agent, how, key)
+        shown, by, refusal = self._credential(agent, how, pick)
         to = model.trust + more
         expected = refusal or self.house.request_trust(model, to, by)
         body = {"to_level": to, "justification": "it went well", "evidence": {"days_active": 999}}
@@ -348,20 +370,25 @@ class Protocol(RuleBasedStateMachine):
         elif "evidence" in (told.body["error"].get("details") or {}):
             assert told.body["error"]["details"]["evidence"] == model.evidence()
 
-    @rule(agent=agents, key=keys, to=st.integers(0, 2))
-    def reduce_trust(self, agent: int, key: str, to: int) -> None:
+    @rule(agent=AGENT, pick=PICK, to=st.integers(0, 2))
+    def reduce_trust(self, agent: int, pick: int, to: int) -> None:
+        key = self._key(pick)
         expected = self.house.reduce_trust(self.house.agents[agent], to, key)
         body = {"request": "trust_reduction", "to_level": to}
         self._agree(self.door.ask("POST", f"/agents/{self.ids[agent]}/trust", body, self._with(key)), expected)
 
-    @rule(agent=agents, key=keys, verb=st.sampled_from(["suspend", "complaint"]))
-    def stop(self, agent: int, key: str, verb: str) -> None:
+    @rule(agent=AGENT, pick=PICK, verb=st.sampled_from(["suspend", "complaint"]))
+    def stop(self, agent: int, pick: int, verb: str) -> None:
+        key = self._key(pick)
         event = {"suspend": "suspended"}.get(verb, verb)
         expected = self.house.stop(self.house.agents[agent], event, key)
         self._agree(self.door.ask("POST", f"/agents/{self.ids[agent]}/{verb}", REASON, self._with(key)), expected)
 
-    @rule(agent=agents, key=keys)
-    def reactivate(self, agent: int, key: str) -> None:
+    @rule(agent=AGENT, pick=PICK)
+    def reactivate(self, agent: int, pick: int) -> None:
+        self._reactivate(agent, self._key(pick))
+
+    def _reactivate(self, agent: int, key: str) -> None:
         expected = self.house.reactivate(self.house.agents[agent], key)
         path = f"/agents/{self.ids[agent]}/reactivate"
         self._agree(self.door.ask("POST", path, REASON, self._with(key)), expected)
@@ -371,33 +398,37 @@ class Protocol(RuleBasedStateMachine):
     def everyone_goes_on(self) -> None:
         """By an owner who is left, so that a campaign does not end in standstill."""
         owner = next(k for k, role in self.house.keys.items() if role == "owner" and k not in self.house.revoked)
-        self.halt(owner, False)
+        self._halt(owner, False)
         for agent in range(len(self.ids)):
-            self.reactivate(agent, owner)
+            self._reactivate(agent, owner)
 
-    @rule(agent=agents, key=keys)
-    def rotate_token(self, agent: int, key: str) -> None:
+    @rule(agent=AGENT, pick=PICK)
+    def rotate_token(self, agent: int, pick: int) -> None:
+        key = self._key(pick)
         expected = self.house.rotate(self.house.agents[agent], key)
         path = f"/agents/{self.ids[agent]}/rotate-token"
         told = self._agree(self.door.ask("POST", path, headers=self._with(key)), expected)
         if expected is None:
             self.tokens[agent].append(told.body["agent_token"])
 
-    @rule(key=keys, halt=st.booleans())
-    def halt(self, key: str, halt: bool) -> None:
+    @rule(pick=PICK, halt=st.sampled_from([False, False, False, True]))
+    def halt(self, pick: int, halt: bool) -> None:
+        self._halt(self._key(pick), halt)
+
+    def _halt(self, key: str, halt: bool) -> None:
         expected = self.house.halt(halt, key)
         path = "/suspend-all" if halt else "/reactivate-all"
         self._agree(self.door.ask("POST", path, REASON, self._with(key)), expected)
 
     @precondition(lambda self: any(self.action_ids))
-    @rule(agent=agents, which=st.integers(0, 9), key=keys, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]))
-    def log_execution(self, agent: int, which: int, key: str, how: str) -> None:
+    @rule(agent=AGENT, which=st.integers(0, 9), pick=PICK, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]))
+    def log_execution(self, agent: int, which: int, pick: int, how: str) -> None:
         model = self.house.agents[agent]
         if not model.actions:
             return
         place = -1 - which % len(model.actions)
         action, action_id = model.actions[place], self.action_ids[agent][place]
-        shown, by, refusal = self._credential(agent, how, key)
+        shown, by, refusal = self._credential(agent, how, pick)
         expected = refusal or self.house.execute(model, action, by)
         path = f"/agents/{self.ids[agent]}/actions/{action_id}"
         self._agree(self.door.ask("POST", f"{path}/execution", {"success": True}, shown), expected)
@@ -409,7 +440,7 @@ class Protocol(RuleBasedStateMachine):
 
     # Time
 
-    @rule(seconds=st.sampled_from([600, 3_600, 23 * 3_600]))
+    @rule(seconds=st.sampled_from([600, 3_600, 25 * 3_600]))
     def time_passes(self, seconds: int) -> None:
         self.house.pass_time(seconds)
         expired = sum(event == "expired" for event, _by in self.house.changes)
@@ -515,12 +546,13 @@ def _play(examples: int, steps: int, seed: bool) -> int:
             phases=[Phase.generate],  # a failure prints its steps; shrinking them takes longer than reading them
         ),
     )
-    assert [name for name in MUST_BE_MET if not Protocol.met[name]] == []
+    unmet = [name for name in MUST_BE_MET if not Protocol.met[name]]
+    assert not unmet, unmet
     return Protocol.steps_played
 
 
 def test_5000_steps_show_no_difference_to_the_model() -> None:
-    assert _play(110, 50, seed=True) >= 5_000
+    assert _play(110, 60, seed=True) >= 5_000
 
 
 @pytest.mark.drill

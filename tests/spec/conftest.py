@@ -51,6 +51,14 @@ class People(NamedTuple):
 def furnished(data_dir: Path, **settings: str) -> Iterator[House]:
     """A house of its own, furnished over HTTP by its first owner."""
     server = Server(data_dir, **settings)
+    try:
+        yield _furnish(server)
+    finally:
+        code = server.stop()
+    assert code == 0
+
+
+def _furnish(server: Server) -> House:
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner:
         keys = {"owner": server.owner_key}
         for role in ("approver", "member"):
@@ -62,8 +70,7 @@ def furnished(data_dir: Path, **settings: str) -> Iterator[House]:
         suspended = owner.post("/agents/register", json={"name": "stopped", "principal_id": "user_123"}).json()
         stopped = owner.post(f"/agents/{suspended['agent_id']}/suspend", json={"reason": "for the tests"})
         assert stopped.status_code == 200
-    yield House(server.base_url, keys, suspended)
-    assert server.stop() == 0
+    return House(server.base_url, keys, suspended)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from qwed.api.access import asked_by, require_actor, require_agent, require_key
 from qwed.api.http import Call, Response, decided, ok, refused
-from qwed.api.paging import limit_of
+from qwed.api.paging import limit_of, refuse_unknown
 from qwed.kernel.actions import ActionView, action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
@@ -25,6 +25,7 @@ from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
 TOOL_FIELDS = frozenset({"agent_id", "agent_token", "tool_call", "parameters", "justification", "context", "options"})
+_TEXTS = ("agent_id", "agent_token", "justification")
 TOOL_CALL_FIELDS = frozenset({"tool_name", "parameters"})
 ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "cursor"} | {
     name: name for name in ("decision", "kind")
@@ -49,7 +50,7 @@ async def list_agents(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call)
+    limit = limit_of(call, "limit", "cursor")
     if isinstance(limit, Problem):
         return refused(limit)
     cursor = call.query.get("cursor", "")
@@ -92,18 +93,9 @@ async def get_activity(call: Call) -> Response:
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    names = {
-        "limit": "limit",
-        "cursor": "cursor",
-        "decision": "decision",
-        "from": "since",
-        "to": "until",
-        "kind": "kind",
-    }
-    for name in call.query:
-        if name not in names:
-            known = ", ".join(names)
-            return refused(problem(ErrorCode.BAD_OPTION, f"unknown parameter {quoted(name)}: known are {known}"))
+    unknown = refuse_unknown(call, *ACTIVITY_QUERY)
+    if unknown is not None:
+        return refused(unknown)
     asked = Asked(**{ACTIVITY_QUERY[name]: value for name, value in call.query.items()})
     page = await asyncio.to_thread(activity_page, agent, asked, call.services)
     return refused(page) if isinstance(page, Problem) else ok(page)
@@ -169,51 +161,70 @@ async def verify_tool(call: Call) -> Response:
     body = call.json()
     if not isinstance(body, dict) or "action" in body:
         return await _decide(call, body, TOOL_FIELDS)
-    parameters = _tool_parameters(call.path["tool"], body)
-    if isinstance(parameters, Answer):
-        return decided(parameters)
+    malformed, parameters = _tool_parameters(call.path["tool"], body)
     action = {"type": TOOL_CALL, "tool": call.path["tool"], "parameters": parameters}
     required = call.services.settings.require_tool_context
-    return await _decide(call, {**body, "action": action}, TOOL_FIELDS | {"action"}, context_required=required)
+    fields = TOOL_FIELDS | {"action"}
+    return await _decide(call, {**body, "action": action}, fields, context_required=required, malformed=malformed)
 
 
-def _tool_parameters(tool: str, body: dict[str, Any]) -> Any:
+def _tool_parameters(tool: str, body: dict[str, Any]) -> tuple[str | None, Any]:
+    """What is wrong, if anything is, and the parameters of the call."""
     named = body.get("tool_call")
     if named is None:
-        return _given(body.get("parameters"))
+        return None, _given(body.get("parameters"))
     if not isinstance(named, dict) or not TOOL_CALL_FIELDS.issuperset(named):
-        return denied(ErrorCode.MALFORMED, "`tool_call` must be an object with `tool_name` and `parameters`")
+        return "`tool_call` must be an object with `tool_name` and `parameters`", {}
     if named.get("tool_name", tool) != tool:
-        return denied(ErrorCode.MALFORMED, "`tool_call.tool_name` is not the tool in the path")
+        return "`tool_call.tool_name` is not the tool in the path", {}
     if "parameters" in named and "parameters" in body:
-        return denied(ErrorCode.MALFORMED, "`parameters` stand twice: give them in `tool_call` or beside it")
-    return _given(named.get("parameters", body.get("parameters")))
+        return "`parameters` stand twice: give them in `tool_call` or beside it", {}
+    return None, _given(named.get("parameters", body.get("parameters")))
 
 
 def _given(parameters: Any) -> Any:
     return {} if parameters is None else parameters
 
 
-async def _decide(call: Call, body: Any, fields: frozenset[str], *, context_required: bool = True) -> Response:
+async def _decide(
+    call: Call, body: Any, fields: frozenset[str], *, context_required: bool = True, malformed: str | None = None
+) -> Response:
     if not isinstance(body, dict):
-        return decided(denied(ErrorCode.MALFORMED, "the body must be an object"))
-    for name in ("agent_id", "agent_token", "justification"):
-        if not isinstance(body.get(name), str | None):
-            return decided(denied(ErrorCode.MALFORMED, f"`{name}` must be a string"))
-    header_token, body_token = call.agent_token, body.get("agent_token")
-    if None not in (header_token, body_token) and header_token != body_token:
-        return decided(denied(ErrorCode.INVALID_AGENT_TOKEN, "the tokens in header and body differ"))
+        body, malformed = {}, "the body must be an object"
+    token, malformed = _token_of(call, body), malformed or _refuse_body(body, fields)
+    if isinstance(token, Answer):
+        return decided(token)
     case = Case(
         agent_id=call.path["agent_id"],
-        credentials=Credentials(api_key=call.api_key, agent_token=header_token or body_token),
+        credentials=Credentials(api_key=call.api_key, agent_token=token),
         action_raw=body.get("action"),
         context_raw=body.get("context"),
         options_raw=body.get("options"),
-        stated_agent_id=body.get("agent_id"),
-        justification=body.get("justification"),
+        stated_agent_id=None if malformed is not None else body.get("agent_id"),
+        justification=None if malformed is not None else body.get("justification"),
         idempotency_key=call.header(b"idempotency-key"),
         context_required=context_required,
-        unknown_fields=() if fields.issuperset(body) else tuple(name for name in body if name not in fields),
+        malformed=malformed,
         now=call.services.clock.now(),
     )
     return decided(await call.driver.drive(verify_action(case, call.services)))
+
+
+def _token_of(call: Call, body: dict[str, Any]) -> str | Answer | None:
+    """The agent's token from the header or the body; where it stands in both, they must agree."""
+    shown, stated = call.agent_token, body.get("agent_token")
+    if not isinstance(stated, str):
+        return shown
+    if shown not in (None, stated):
+        return denied(ErrorCode.INVALID_AGENT_TOKEN, "the tokens in header and body differ")
+    return stated
+
+
+def _refuse_body(body: dict[str, Any], fields: frozenset[str]) -> str | None:
+    if not fields.issuperset(body):
+        unknown = next(name for name in body if name not in fields)
+        return f"unknown field {quoted(unknown)} in the body"
+    for name in _TEXTS:
+        if not isinstance(body.get(name), str | None):
+            return f"`{name}` must be a string"
+    return None

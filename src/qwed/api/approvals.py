@@ -30,7 +30,7 @@ async def list_approvals(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call)
+    limit = limit_of(call, "state", "agent_id", "limit", "cursor")
     if isinstance(limit, Problem):
         return refused(limit)
     state = call.query.get("state")

@@ -1,4 +1,4 @@
-"""P6 before there is a request: how long and how large its head may be, and how many connections there are.
+"""P6 around a request: how long and how large its head may be, how long its answer may be left, how many there are.
 
 uvicorn waits for ever for a head and keeps all of it. Here whoever has not sent one is the first to go: when its time
 is over, or when there is no room for another connection.
@@ -17,6 +17,8 @@ HEAD_SECONDS = 30.0
 """From the connection, or from the first byte after an answer, to the end of the next head."""
 MOST_HEAD_BYTES = 65_536
 """Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most."""
+ANSWER_SECONDS = 30.0
+"""How long a client may leave more than a buffer full of answers untaken."""
 
 
 class Connections:
@@ -40,6 +42,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._untaken: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         super().connection_made(transport)
@@ -50,6 +53,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_here()
+        self._answers_are_taken()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -82,6 +86,19 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
             del self._all.headless[self]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._untaken = self.loop.call_later(ANSWER_SECONDS, self.drop)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._answers_are_taken()
+
+    def _answers_are_taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
+            self._untaken = None
 
     def drop(self) -> None:
         """End the connection without a word."""

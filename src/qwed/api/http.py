@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body
-from qwed.api.pressure import Hold, Late, Pressure
+from qwed.api.pressure import Hold, Pressure
 from qwed.api.windows import Caller, Windows
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.services import Services
@@ -163,7 +163,7 @@ Handler = Callable[[Call], Awaitable[Response]]
 
 SURPRISE = 500
 GONE = "gone"
-"""In place of a status, where the client left before it had its answer."""
+"""In place of a status, where the client left before its body was whole."""
 
 
 class Endpoint:
@@ -185,14 +185,16 @@ class Endpoint:
         response: Response | None = None
         try:
             response = await self._answer(node, scope, receive, hold)
-            await (hold or node.pressure.pass_by()).patiently(respond(send, response))
             status = response.status
-        except (Gone, Late):
+        except Gone:
             status = GONE
         finally:
+            # Before it is sent: a client that does not take its answer keeps nobody else waiting.
             if hold is not None:
                 hold.leave()
             self._meter.count(status, response, perf_counter() - started)
+        if response is not None:
+            await respond(send, response)
 
     async def _answer(self, node: Node, scope: Scope, receive: Receive, hold: Hold | None) -> Response:
         if hold is None:

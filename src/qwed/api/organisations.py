@@ -72,7 +72,7 @@ async def add_organisation(call: Call) -> Response:
     actor = require_actor(call, OWNER)
     if isinstance(actor, Problem):
         return refused(actor)
-    said = read_fields(call.json(), ("name",))
+    said = read_fields(call.json(), ("name",), longest=organisations.LONGEST_NAME)
     if isinstance(said, Problem):
         return refused(said)
     made = await call.driver.drive(organisations.add_organisation(said["name"], actor, call.services))
@@ -84,7 +84,7 @@ async def add_key(call: Call) -> Response:
     actor = require_actor(call, OWNER)
     if isinstance(actor, Problem):
         return refused(actor)
-    said = read_fields(call.json(), ("name", "role"))
+    said = read_fields(call.json(), ("name", "role"), longest=organisations.LONGEST_NAME)
     if isinstance(said, Problem):
         return refused(said)
     made = await call.driver.drive(organisations.add_key(said["name"], said["role"], actor, call.services))
@@ -116,7 +116,7 @@ async def list_changes(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit, before = limit_of(call), sequence_of(call)
+    limit, before = limit_of(call, "limit", "cursor"), sequence_of(call)
     if isinstance(limit, Problem):
         return refused(limit)
     if isinstance(before, Problem):

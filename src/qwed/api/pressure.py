@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 CLIENT_SECONDS = 30.0
-"""How long a client may take to send its body, and again to take its answer."""
+"""How long a client may take to send its body."""
 GRACE_SECONDS = 1.0
 """How long a client may take while others find no room."""
 MOST_WAITING = 1_024
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Late(Exception):
-    """The client did not send or take its part in time, or had to give way."""
+    """The client did not do its part in time, or had to give way."""
 
 
 class Pressure:

@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from qwed.api import agents, approvals, node, organisations, shapes, standing, tools, webhook
+from qwed.api import agents, approvals, node, organisations, reference, shapes, standing, tools, webhook
+from qwed.api import metrics as measured
 from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
@@ -51,6 +52,7 @@ class Route(NamedTuple):
     decides: bool = False
     open: bool = False
     query: tuple[str, ...] = ()
+    media: str = "application/json"
     also: tuple[int, ...] = ()
     """Further statuses that carry the same response."""
 
@@ -313,10 +315,21 @@ ROUTES: tuple[Route, ...] = (
         tools.put_tool,
         "Describe a tool and make it known",
         Tool,
-        dict[str, Any],
+        shapes.ToolShape,
         errors=(*_KEY, *_BODY),
     ),
     Route("GET", "/.well-known/jwks.json", node.jwks, "The keys that sign attestations", shapes.JwksShape, open=True),
     Route("GET", "/health", node.health, "The process answers", shapes.HealthShape, open=True),
     Route("GET", "/ready", node.ready, "Every part is there", shapes.ReadyShape, open=True),
+    Route(
+        "GET",
+        "/metrics",
+        measured.metrics,
+        "Metrics for Prometheus; for an owner of the first organisation",
+        str,
+        errors=_KEY,
+        media="text/plain",
+    ),
+    Route("GET", "/openapi.json", reference.openapi, "This document", dict[str, Any], open=True),
+    Route("GET", "/docs", reference.docs, "This document as a page", str, open=True, media="text/html"),
 )

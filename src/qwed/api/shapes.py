@@ -3,16 +3,28 @@
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
-from qwed.kernel.tools import Tool
+from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views import AgentView, View
-from qwed.store.agent import Permissions
+from qwed.words import EffectKind
 
-Amount = Annotated[float, Meta(ge=0, description="US dollars, at most six decimals")]
-Count = Annotated[int, Meta(ge=0)]
+Amount = (
+    Annotated[float, Meta(ge=0, le=10**9, description="US dollars, at most six decimals")]
+    | Annotated[str, Meta(pattern=r"^[0-9]{1,9}(\.[0-9]{1,6})?$", description="the same as text")]
+)
+Count = Annotated[int, Meta(ge=0, le=10**12)]
 Level = Literal["untrusted", "supervised", "autonomous", "trusted"] | Annotated[int, Meta(ge=0, le=3)]
+EngineName = Annotated[str, Meta(extra_json_schema={"enum": [*ENGINE_NAMES]})]
+ActionType = Annotated[str, Meta(extra_json_schema={"enum": [*ACTION_TYPES, TOOL_CALL]})] | UnsetType
+Given = Annotated[str, Meta(min_length=1)] | UnsetType
+_TEXT = r"^[^\u0000]*$"
+_SAID = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_SAID)]
+Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
+Entries = Annotated[list[Entry], Meta(max_length=1000)]
 
 
 class _Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -27,10 +39,10 @@ class CostShape(_Shape):
 
 
 class ActionShape(_Shape):
-    """Spec 4.1, `action`. `type` may be spelled `action_type`."""
+    """Spec 4.1, `action`. `type` may be spelled `action_type`; one of the two is needed."""
 
-    type: str | None = None
-    action_type: str | None = None
+    type: ActionType = UNSET
+    action_type: ActionType = UNSET
     query: str | None = None
     code: str | None = None
     target: str | None = None
@@ -70,7 +82,7 @@ class VerifyShape(_Shape):
 class ToolCallShape(_Shape):
     """Spec 5.1, `tool_call`."""
 
-    tool_name: str | None = None
+    tool_name: Given = UNSET
     parameters: dict[str, Any] | None = None
 
 
@@ -99,21 +111,36 @@ class BudgetShape(_Shape):
     max_high_risk_calls_per_day: Count | None = None
 
 
+class PermissionsShape(_Shape):
+    """What the agent may use; absent is no limit of that kind, an empty list is nothing."""
+
+    allowed_engines: Annotated[list[EngineName], Meta(max_length=1000)] | None = None
+    allowed_tools: Entries | None = None
+    blocked_tools: Entries = []
+    max_rows: Annotated[int, Meta(ge=1, le=10**12)] | None = None
+    allowed_tables: Entries | None = None
+    allowed_columns: Entries | None = None
+    sensitive_columns: Entries | None = None
+    schema_ddl: Annotated[str, Meta(max_length=100_000)] | None = None
+    allowed_paths: Entries | None = None
+    allowed_domains: Entries | None = None
+
+
 class RegisterShape(_Shape):
     """The guide's flat body; spec 3.1's, with the profile under `agent`, is read as well."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=256)]
-    principal_id: Annotated[str, Meta(min_length=1, max_length=256)]
-    type: Literal["supervised", "autonomous", "trusted"] = "supervised"
-    description: Annotated[str, Meta(max_length=4096)] | None = None
-    framework: Annotated[str, Meta(max_length=256)] | None = None
-    model: Annotated[str, Meta(max_length=256)] | None = None
-    permissions: Permissions | None = None
+    name: Name
+    principal_id: Name
+    type: Literal["supervised", "autonomous", "trusted"] | None = "supervised"
+    description: Annotated[str, Meta(max_length=4096, pattern=_TEXT)] | None = None
+    framework: Annotated[str, Meta(max_length=256, pattern=_TEXT)] | None = None
+    model: Annotated[str, Meta(max_length=256, pattern=_TEXT)] | None = None
+    permissions: PermissionsShape | None = None
     budget: BudgetShape | None = None
     trust_level: Level | None = None
 
 
-Said = Annotated[str, Meta(min_length=1, max_length=4096)]
+Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_SAID)]
 
 
 class ReasonShape(_Shape):
@@ -136,7 +163,7 @@ class TrustShape(_Shape):
     request: Literal["trust_elevation", "trust_reduction"] = "trust_elevation"
     from_level: Annotated[int, Meta(ge=0, le=3)] | None = None
     agent_id: str | None = None
-    justification: Annotated[str, Meta(max_length=4096)] | None = None
+    justification: Annotated[str, Meta(max_length=4096, pattern=_TEXT)] | None = None
     evidence: Annotated[dict[str, Any], Meta(description="not believed: it is computed from the log")] | None = None
 
 
@@ -152,13 +179,13 @@ class ExecutionShape(_Shape):
 class OrganisationShape(_Shape):
     """A new organisation."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    name: Name
 
 
 class KeyShape(_Shape):
     """A new key of the organisation."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    name: Name
     role: Literal["owner", "approver", "member"]
 
 
@@ -167,6 +194,19 @@ class WebhookShape(_Shape):
 
     url: Annotated[str, Meta(min_length=1, max_length=2048)]
     events: Annotated[list[Literal["pending", "failed", "degraded", "suspended"]], Meta(min_length=1)] | None = None
+
+
+class ToolShape(_Shape):
+    """A row of the registry; the name is in the path. A built-in tool keeps what is not said anew."""
+
+    risk_level: Literal["low", "medium", "high", "critical"]
+    name: Given = UNSET
+    requires_verification: bool = True
+    requires_approval: bool = False
+    verification_engine: Literal["sql", "code", "math", "logic", "path", "shell"] | None = None
+    sandbox_required: bool = False
+    dangerous: bool = False
+    effect: EffectKind | None = None
 
 
 class ProblemShape(View, frozen=True, kw_only=True):

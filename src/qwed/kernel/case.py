@@ -45,7 +45,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     justification: str | None = None
     idempotency_key: str | None = None
     context_required: bool = True
-    unknown_fields: tuple[str, ...] = ()
+    malformed: str | None = None
+    """What is wrong with the body around the action; said once it is known who asks."""
     now: float
     started: float = msgspec.field(default_factory=time.perf_counter)
 

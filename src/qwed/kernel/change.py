@@ -112,7 +112,9 @@ def notices_of(
     return (Notice(notice_id, event, _encode(body).decode()),)
 
 
-def read_fields(raw: Any, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, str] | Problem:
+def read_fields(
+    raw: Any, required: tuple[str, ...], optional: tuple[str, ...] = (), *, longest: int = LONGEST_TEXT
+) -> dict[str, str] | Problem:
     """The texts of a body, or what is wrong with it."""
     if not isinstance(raw, Mapping):
         return problem(ErrorCode.MALFORMED, "the body must be an object")
@@ -123,15 +125,15 @@ def read_fields(raw: Any, required: tuple[str, ...], optional: tuple[str, ...] =
     for name in required:
         if raw.get(name) is None:
             return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
-    return _texts(raw)
+    return _texts(raw, longest)
 
 
-def _texts(raw: Mapping[str, Any]) -> dict[str, str] | Problem:
+def _texts(raw: Mapping[str, Any], longest: int) -> dict[str, str] | Problem:
     texts: dict[str, str] = {}
     for name, value in raw.items():
         if value is None:
             continue
-        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT or "\x00" in value:
-            return problem(ErrorCode.MALFORMED, f"`{name}` must be a text of 1 to {LONGEST_TEXT} characters")
+        if not isinstance(value, str) or not value.strip() or len(value) > longest or "\x00" in value:
+            return problem(ErrorCode.MALFORMED, f"`{name}` must be a text of 1 to {longest} characters")
         texts[name] = mask(value)
     return texts

@@ -51,8 +51,6 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
     """A new organisation with an owner; only the owner of the first one makes others."""
     if actor.role != "owner" or actor.organisation_id != services.store.first_organisation():
         return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "only an owner of the first organisation makes others")
-    if len(name) > LONGEST_NAME:
-        return problem(ErrorCode.MALFORMED, f"`name` must be at most {LONGEST_NAME} characters")
     now = services.clock.now()
     organisation_id = new_id("org")
     owner = minted(organisation_id, "first owner", "owner", now)
@@ -73,8 +71,6 @@ async def add_key(name: str, role: str, actor: Actor, services: Services) -> New
     """A new key of the actor's organisation."""
     if role not in ROLES:
         return problem(ErrorCode.MALFORMED, f"`role` must be one of {', '.join(ROLES)}")
-    if len(name) > LONGEST_NAME:
-        return problem(ErrorCode.MALFORMED, f"`name` must be at most {LONGEST_NAME} characters")
     if len(services.store.list_keys(actor.organisation_id)) >= MOST_KEYS:
         return problem(ErrorCode.CONFLICT, f"an organisation has at most {MOST_KEYS} keys, revoked ones included")
     now = services.clock.now()

@@ -1,4 +1,6 @@
-"""Spec 7.1: the leaf one answer, or one change, leaves in the log. Canonical JSON without personal content: hashes and closed sets.
+"""Spec 7.1: the leaf one answer, or one change, leaves in the log.
+
+Canonical JSON without personal content: hashes, ids and closed sets.
 
 A Struct whose fields stand in alphabetical order and hold no floats encodes straight to RFC 8785 canonical JSON.
 """

@@ -14,6 +14,7 @@ from qwed.api import connection as module
 from qwed.api.connection import MOST_HEAD_BYTES, Connections
 
 WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+LARGE = 30_000_000
 HALF = b"GET / HTTP/1.1\r\nhost: x\r\nx-half: "
 
 
@@ -56,8 +57,10 @@ async def until(done: Callable[[], bool]) -> None:
 async def _app(scope: Any, _receive: Any, send: Any) -> None:
     """Answers at once and reads nothing."""
     if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        await send({"type": "http.response.body", "body": b"ok"})
+        body = bytes(LARGE) if scope["path"] == "/large" else b"ok"
+        length = (b"content-length", b"%d" % len(body))
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": body})
 
 
 @asynccontextmanager
@@ -173,6 +176,30 @@ def test_what_is_no_http_is_refused_as_json() -> None:
         status, body = await heard(reader)
         assert (status, json.loads(body)["error"]["code"]) == (400, "QWED-REQ-001")
         assert await ended(reader)
+
+    play(act)
+
+
+def test_answers_that_nobody_takes_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)
+
+    async def act(street: Street) -> None:
+        _reader, writer = await street.call(b"")
+        writer.transport.pause_reading()  # type: ignore[attr-defined]  # a socket's transport can
+        writer.write(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
+        async with asyncio.timeout(20):
+            while street.state.connections:  # noqa: ASYNC110 - the server's side has no event to wait for
+                await asyncio.sleep(0.01)
+
+    play(act)
+
+
+def test_a_large_answer_that_is_taken_is_whole() -> None:
+    async def act(street: Street) -> None:
+        reader, _writer = await street.call(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
+        status, body = await heard(reader)
+        assert (status, len(body)) == (200, LARGE)
+        assert all(each._untaken is None for each in street.state.connections)  # type: ignore[union-attr]
 
     play(act)
 

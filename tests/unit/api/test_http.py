@@ -305,22 +305,21 @@ def test_a_body_for_which_there_is_no_room_is_refused_before_and_while_it_is_rea
     assert (asked, sent[0]["status"], json.loads(sent[1]["body"])["decision"]) == (2, 503, "DENIED")
 
 
-def test_a_client_that_does_not_take_its_answer_is_let_go(bench: Bench) -> None:
+def test_a_client_that_does_not_take_its_answer_holds_nothing(bench: Bench) -> None:
     async def play() -> None:
         async def receive() -> Json:
             return piece(json.dumps(action()).encode(), more=False)
 
-        stuck = asyncio.Event()
+        stuck, taken = asyncio.Event(), asyncio.Event()
 
         async def send(_message: Any) -> None:
             stuck.set()
-            await asyncio.Event().wait()
+            await taken.wait()
 
         asked = asyncio.create_task(bench.app(scope_of(bench, bench.verify), receive, send))
         await stuck.wait()
-        assert bench.held()[0] == 1
-        bench.hands.turn(30)
-        bench.app._node.pressure.tick()
+        assert bench.held() == (0, 0, 0)
+        taken.set()
         await asked
 
     asyncio.run(play())

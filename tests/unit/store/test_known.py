@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import pytest
 
 from qwed.store.parts import (
     AgentChanged,
+    Approval,
     ElevationRequested,
     KeyAdded,
     KeyRevoked,
@@ -41,10 +42,10 @@ def disk(tmp_path: Path) -> Iterator[Shop]:
 class Holding:
     """A connection on which one thread's reads wait, once what they read is there, until the test lets them go."""
 
-    def __init__(self, real: Any) -> None:
+    def __init__(self, real: Any, read: threading.Event) -> None:
         self._real = real
         self.held: int | None = None
-        self.read, self.go = threading.Event(), threading.Event()
+        self.read, self.go = read, threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -99,7 +100,8 @@ RACES = {
 @pytest.mark.parametrize("race", RACES.values(), ids=RACES)
 def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_back(disk: Shop, race: Race) -> None:
     store = disk.store
-    reader, browser = Holding(store._reader), Holding(store._browser)
+    read = threading.Event()
+    reader, browser = Holding(store._reader, read), Holding(store._browser, read)
     store._reader, store._browser = reader, browser
 
     def look() -> Any:
@@ -108,10 +110,10 @@ def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_b
 
     with ThreadPoolExecutor(2) as threads:
         looking = threads.submit(look)
-        assert any(one.read.wait(30) for one in (_first_read(reader, browser),))
+        assert read.wait(30)
         changing = threads.submit(disk.change, race.part)
-        # A change that did not wait for the read would be made by now; one that does is still waiting.
-        threading.Event().wait(0.05)
+        # A change that does not wait for the read is made before it ends; one that does is not, and ends after it.
+        wait([changing], 0.05)
         reader.go.set()
         browser.go.set()
         seen, index = looking.result(30), changing.result(30)
@@ -121,20 +123,6 @@ def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_b
     store._reader, store._browser = reader._real, browser._real
     disk.reopened()
     assert race.look(disk.store) == race.new
-
-
-def _first_read(*ones: Holding) -> Holding:
-    """Whichever of them is read from first."""
-    read = threading.Event()
-
-    def tell(one: Holding) -> None:
-        if one.read.wait(30):
-            read.set()
-
-    for one in ones:
-        threading.Thread(target=tell, args=(one,), daemon=True).start()
-    assert read.wait(30)
-    return next(one for one in ones if one.read.is_set())
 
 
 @pytest.mark.parametrize("race", RACES.values(), ids=RACES)
@@ -167,11 +155,10 @@ def test_whoever_looks_while_changes_are_made_sees_them_in_order(disk: Shop, rac
 
 
 def test_a_request_for_trust_is_remembered_from_the_moment_it_is_submitted(disk: Shop) -> None:
-    from tests.unit.store.test_changes import ELEVATION
-
+    request = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
     known = disk.store._known
     assert not known.elevating("agent_1")
-    disk.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", ELEVATION), activity_id="act_up")
+    disk.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", request), activity_id="act_up")
     assert known.elevating("agent_1")
     known.forget()
     assert known.elevating("agent_1")

@@ -4,7 +4,7 @@ import hashlib
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.request import NO_OPTIONS, Context, quoted, read_action, read_context, read_options
+from qwed.kernel.request import NO_OPTIONS, Context, read_action, read_context, read_options
 from qwed.kernel.services import Services
 from qwed.store.conversation import Step
 from qwed.words import ErrorCode
@@ -13,8 +13,8 @@ from qwed.words.ids import new_id
 
 def require_context(case: Case, services: Services) -> Case | Answer:
     """The case with its action, context and options, or the refusal that names what is missing."""
-    if case.unknown_fields:
-        return denied(ErrorCode.MALFORMED, f"unknown field {quoted(case.unknown_fields[0])} in the body")
+    if case.malformed is not None:
+        return denied(ErrorCode.MALFORMED, case.malformed)
     context = _context_of(case, services)
     if isinstance(context, Answer):
         return context
