@@ -98,6 +98,13 @@ def _port(text: str) -> int:
     return number
 
 
+def _some(text: str) -> int:
+    number = _whole(text)
+    if number == 0:
+        raise ValueError("must be at least 1, or nothing would be answered")
+    return number
+
+
 def _workers(text: str) -> int:
     number = _whole(text)
     if number == 1:
@@ -120,6 +127,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "engine_workers": _workers,
     "startup_hooks_allow": _hashes,
     "trust_max_denial_rate": _share,
+    "max_in_flight": _some,
+    "max_in_flight_mb": _some,
 }
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}

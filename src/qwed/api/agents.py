@@ -126,8 +126,9 @@ async def get_action(call: Call) -> Response:
 async def _wait_for(call: Call, bell: Ticket[None], seconds: float, action: ActionView) -> None:
     """Until it rings, or the time is up, or the approval runs out."""
     left = seconds if action.approval is None else _seconds_until(action.approval.expires_at, call)
-    with suppress(TimeoutError):
-        await LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0))).drive(_rung(bell))
+    with call.waiting() as may_wait, suppress(TimeoutError):
+        if may_wait:
+            await LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0))).drive(_rung(bell))
 
 
 async def _rung(bell: Ticket[None]) -> None:
@@ -194,6 +195,7 @@ async def _decide(
     token, malformed = _token_of(call, body), malformed or _refuse_body(body, fields)
     if isinstance(token, Answer):
         return decided(token)
+    await call.count_token(token)
     case = Case(
         agent_id=call.path["agent_id"],
         credentials=Credentials(api_key=call.api_key, agent_token=token),

@@ -12,9 +12,8 @@ from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
 from qwed.api.body import Receive, Scope
-from qwed.api.http import SURPRISE, Call, Endpoint, Handler, Node, Response, Send, decided, ok, refused
-from qwed.api.metrics import Metrics, metrics
-from qwed.api.openapi import document
+from qwed.api.http import SURPRISE, Endpoint, Handler, Node, Send, decided, refused
+from qwed.api.metrics import Metrics
 from qwed.api.pressure import Pressure
 from qwed.api.routes import ROUTES
 from qwed.api.windows import Windows
@@ -23,6 +22,8 @@ from qwed.kernel.services import Services
 from qwed.kernel.wiring import close_services
 from qwed.limits.memory import MemoryLimiter
 from qwed.waiting import LoopDriver
+from qwed.webhooks.outbox import Postman
+from qwed.webhooks.sender import Sender
 from qwed.words import ErrorCode
 
 _MARGIN = 5.0
@@ -38,14 +39,12 @@ class App:
         self.services = services
         self._driven = False
         self._node = _node_of(services)
-        self._node.metrics = Metrics(self._node, lambda: getattr(self, "postman", None))
-        self._document = document()
+        self.postman: Postman | None = None
+        self._node.metrics = Metrics(self._node, lambda: self.postman)
         endpoints = {
             (row.method, row.path): self._endpoint(row.method, row.path, row.handler, decides=row.decides)
             for row in ROUTES
         }
-        endpoints["GET", "/openapi.json"] = self._endpoint("GET", "/openapi.json", self._openapi)
-        endpoints.setdefault(("GET", "/metrics"), self._endpoint("GET", "/metrics", metrics))
         self._verify = endpoints[HOT]
         self._starlette = Starlette(
             routes=[StarletteRoute(path, endpoint, methods=[method]) for (method, path), endpoint in endpoints.items()],
@@ -81,11 +80,18 @@ class App:
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         self.services.engines.start()
+        self.postman = self._new_postman()
+        self.postman.start()
         yield
+        await asyncio.to_thread(self.postman.close)
         await asyncio.to_thread(close_services, self.services)
 
-    async def _openapi(self, _call: Call) -> Response:
-        return ok(self._document)
+    def _new_postman(self) -> Postman:
+        services = self.services
+        sender = Sender(allow_private=services.settings.webhook_allow_private)
+        postman = Postman(services.store, sender, services.clock)
+        services.store.on_notice = postman.wake
+        return postman
 
     async def _not_found(self, request: Request, error: Exception) -> StarletteResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -108,9 +114,8 @@ def _node_of(services: Services) -> Node:
 
 async def _surprised(_request: Request, _error: Exception) -> StarletteResponse:
     """A decision nobody could make is a refusal, and says no more than that."""
-    return StarletteResponse(decided(denied(ErrorCode.INTERNAL)).body, SURPRISE, media_type="application/json")
+    return StarletteResponse(decided(denied(ErrorCode.SURPRISE)).body, SURPRISE, media_type="application/json")
 
 
 async def _failed(_request: Request, _error: Exception) -> StarletteResponse:
-    found = problem(ErrorCode.INTERNAL, "the request could not be answered")
-    return StarletteResponse(refused(found).body, SURPRISE, media_type="application/json")
+    return StarletteResponse(refused(problem(ErrorCode.SURPRISE)).body, SURPRISE, media_type="application/json")

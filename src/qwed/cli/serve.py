@@ -6,6 +6,7 @@ import resource
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,8 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     def stop(*_: object) -> None:
         # Also called when uvicorn has stopped and raises the signal again: being asked to stop is no failure.
         server.should_exit = True
+        # In a thread, because a signal may come while this one holds the very lock that ringing needs.
+        threading.Thread(target=opened.services.doorbells.ring_all, daemon=True).start()
 
     # From the greeting on, being asked to stop is answered with a graceful stop.
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -27,6 +27,13 @@ class Doorbells:
             if not waiting:
                 self._waiting.pop(what, None)
 
+    def ring_all(self) -> None:
+        """Wake everyone: the house is closing, and nobody should wait for it."""
+        with self._lock:
+            waiting = [*self._waiting]
+        for what in waiting:
+            self.ring(what)
+
     def ring(self, what: str) -> None:
         """Wake everyone who waits for it."""
         with self._lock:

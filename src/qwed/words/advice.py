@@ -50,5 +50,6 @@ ADVICE: dict[E, str] = {
     E.TAMPERING_FOUND: "stop using this log and keep a copy of it",
     E.RATE_LIMITED: "try again after Retry-After seconds",
     E.DEPENDENCY_DOWN: "try again after Retry-After seconds",
+    E.SURPRISE: "try again; if it happens twice, the server's log says why",
     E.OVERLOADED: "try again after Retry-After seconds",
 }

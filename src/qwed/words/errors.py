@@ -101,6 +101,7 @@ class ErrorCode(Enum):
 
     RATE_LIMITED = _Row("QWED-SYS-001", 429, "rate limit reached", False, "within_rate_limit")
     DEPENDENCY_DOWN = _Row("QWED-SYS-002", 503, "a dependency is down", False, "dependency_up")
+    SURPRISE = _Row("QWED-SYS-004", 500, "the request could not be answered", False, "request_answered")
     OVERLOADED = _Row("QWED-SYS-003", 503, "too many requests at once", False, "capacity_left")
 
     @property

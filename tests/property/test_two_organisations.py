@@ -1,0 +1,297 @@
+"""Ruling 4.18: another organisation's id is indistinguishable from one that does not exist, over every route.
+
+`Bravo` is full of everything, and its name stands in every text of it. `Alpha` asks each route for what is Bravo's and
+for what does not exist: the answers are the same, nothing of Bravo's is ever in one, and nothing of Bravo's has changed.
+"""
+
+import random
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from qwed.api.openapi import document
+from qwed.api.routes import ROUTES, Route
+from tests.support.server import Server
+from tests.support.tenants import BODIES, ROLES, SHARED_TOOL, Tenant, asking, body_of, found, furnish, shape_of
+
+_IN_PATH = re.compile(r"{(\w+)}")
+OPERATIONS = {
+    (method.upper(), path): operation["operationId"]
+    for path, operations in document()["paths"].items()
+    for method, operation in operations.items()
+}
+CREDENTIALS = (*ROLES, "token", "member and token")
+_SUSPENDING = frozenset({"suspend_all", "reactivate_all", "revoke_key"})
+"""With its own ids these would end Alpha's part in the campaign."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(Path(tmp_path_factory.mktemp("tenants")) / "data", QWED_RATE_LIMIT_PER_KEY="0")
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.base_url, timeout=30) as opened:
+        yield opened
+
+
+class Tenants(NamedTuple):
+    alpha: Tenant
+    bravo: Tenant
+
+
+@pytest.fixture(scope="module")
+def tenants(server: Server, client: httpx.Client) -> Tenants:
+    both = [furnish(found(client, server.owner_key, marker)) for marker in ("Alpha4711", "Bravo0815")]
+    return Tenants(*both)
+
+
+class Question(NamedTuple):
+    """One request of Alpha's: with Bravo's ids, and the same with ids that nobody has."""
+
+    route: Route
+    shown: dict[str, str]
+    foreign: dict[str, str]
+    missing: dict[str, str]
+    query: dict[str, str]
+    body: Any
+
+    @property
+    def same(self) -> bool:
+        """Whether both askings must be answered alike: they are, where the one id is Bravo's and the other nobody's."""
+        return self.foreign != self.missing
+
+
+class Questions:
+    """Alpha's requests, drawn by lot over the whole table of routes."""
+
+    def __init__(self, alpha: Tenant, bravo: Tenant, seed: int) -> None:
+        self.alpha, self.bravo = alpha, bravo
+        self.lot = random.Random(seed)  # noqa: S311 - the lot of a test
+        self.asked: Counter[str] = Counter()
+
+    def draw(self) -> Question:
+        route = self.lot.choice(ROUTES)
+        operation = OPERATIONS[route.method, route.path]
+        self.asked[operation] += 1
+        names = _IN_PATH.findall(route.path)
+        own = self.lot.choice([None, *names]) if len(names) > 1 else None
+        foreign, missing = {}, {}
+        for name in names:
+            foreign[name], missing[name] = self._ids(name, operation, own=name == own)
+        query = {name: self._query(name) for name in route.query if self.lot.random() < 0.4}
+        body = body_of(operation)
+        if isinstance(body, dict) and operation in ("verify", "verify_tool", "change_trust"):
+            body = body | self.lot.choice([{}, {"agent_id": foreign.get("agent_id")}])
+        return Question(route, self._shown(), foreign, missing, query, body)
+
+    def _shown(self) -> dict[str, str]:
+        who = self.lot.choice(CREDENTIALS)
+        alpha, key = self.alpha, {"Idempotency-Key": f"retry-{self.bravo.marker}"}
+        more = key if self.lot.random() < 0.1 else {}
+        if who == "token":
+            return asking(token=alpha.tokens[0]) | more
+        if who in ROLES:
+            return asking(alpha.keys[who]) | more
+        return asking(alpha.keys["member"], alpha.tokens[0]) | more
+
+    def _ids(self, name: str, operation: str, *, own: bool) -> tuple[str, str]:
+        if name == "name":
+            return SHARED_TOOL, SHARED_TOOL
+        if name == "tool":
+            marked = self.bravo.others[0]
+            return self.lot.choice([(marked, "lookup_nobody000"), (SHARED_TOOL, SHARED_TOOL)])
+        kinds = {"agent_id": "agents", "action_id": "actions", "approval_id": "approvals"}
+        if name in kinds:
+            theirs = self.lot.choice(getattr(self.bravo, kinds[name]))
+            mine = getattr(self.alpha, kinds[name])[0]
+        else:
+            theirs = self.lot.choice(sorted(self.bravo.key_ids.values()))
+            mine = theirs
+        return (mine, mine) if own else (theirs, nobody_like(theirs, self.lot))
+
+    def _query(self, name: str) -> str:
+        bravo = self.bravo
+        values = {
+            "agent_id": bravo.agents,
+            "cursor": [*bravo.agents, *bravo.approvals, "1", "20", "40"],
+            "limit": ["1", "2", "1000"],
+            "state": ["pending", "approved", "rejected", "expired"],
+            "decision": ["APPROVED", "PENDING"],
+            "kind": ["change", "all"],
+            "wait": ["0"],
+            "from": ["2020-01-01"],
+            "to": ["2099-01-01"],
+        }
+        return self.lot.choice(values[name])
+
+
+def nobody_like(known: str, lot: random.Random) -> str:
+    """An id of the same shape that nobody has."""
+    prefix, _, digits = known.rpartition("_")
+    return f"{prefix}_{lot.getrandbits(4 * len(digits)):0{len(digits)}x}"
+
+
+def _ask(client: httpx.Client, question: Question, ids: dict[str, str]) -> httpx.Response:
+    path = _IN_PATH.sub(lambda found: ids[found[1]], question.route.path)
+    content = {} if question.body is None else {"json": _with_ids(question, ids)}
+    return client.request(question.route.method, path, params=question.query, headers=question.shown, **content)
+
+
+def _with_ids(question: Question, ids: dict[str, str]) -> Any:
+    if isinstance(question.body, dict) and question.body.get("agent_id") is not None:
+        return question.body | {"agent_id": ids["agent_id"]}
+    return question.body
+
+
+def _campaign(client: httpx.Client, tenants: Tenants, requests: int, seed: int) -> Counter[str]:
+    alpha, bravo = tenants
+    questions = Questions(alpha, bravo, seed)
+    before, sent = bravo.dump(), 0
+    while sent < requests:
+        question = questions.draw()
+        if question.route.path in ("/suspend-all",):
+            question = question._replace(shown=asking(alpha.keys["approver"]))
+        first = _ask(client, question, question.foreign)
+        second = _ask(client, question, question.missing)
+        sent += 2
+        where = f"seed {seed}: {question.route.method} {first.request.url} {question.shown}"
+        for response, ids in ((first, question.foreign), (second, question.missing)):
+            leaked = [each for each in bravo.ids if each in response.text and each not in _said(question, ids)]
+            assert leaked == [], (where, response.text)
+        if question.same:
+            assert shape_of(first, *question.foreign.values()) == shape_of(second, *question.missing.values()), where
+        if question.route.path == "/suspend-all":
+            alpha.ask("POST", "/reactivate-all", {"reason": "the campaign goes on"})
+    assert bravo.dump() == before, f"seed {seed}"
+    return questions.asked
+
+
+def _said(question: Question, ids: dict[str, str]) -> str:
+    """What Alpha has said itself may be said back."""
+    return " ".join([*ids.values(), *question.query.values()])
+
+
+def test_every_route_has_something_to_say() -> None:
+    assert [name for name in OPERATIONS.values() if name not in BODIES] == []
+
+
+def test_300_requests_of_one_organisation_find_nothing_of_another(client: httpx.Client, tenants: Tenants) -> None:
+    asked = _campaign(client, tenants, 300, seed=4711)
+    assert len(asked) > len(ROUTES) * 0.9
+
+
+@pytest.mark.drill
+def test_5000_requests_of_one_organisation_find_nothing_of_another(client: httpx.Client, tenants: Tenants) -> None:
+    asked = _campaign(client, tenants, 5_000, seed=secrets.randbits(32))
+    assert sorted(asked) == sorted(OPERATIONS.values())
+
+
+def _cursors(alpha: Tenant, path: str) -> list[Any]:
+    pages, cursor = [], None
+    for _ in range(3):
+        page = alpha.ask("GET", path + ("" if cursor is None else f"&cursor={cursor}"))
+        cursor = page["next_cursor"]
+        pages.append(cursor)
+    return pages
+
+
+def test_where_a_page_ends_says_nothing_of_what_others_do(client: httpx.Client, tenants: Tenants) -> None:
+    """Bravo acts between two askings of Alpha's; the cursors of Alpha's pages count Alpha's entries alone."""
+    alpha, bravo = tenants
+    steps = []
+    for busy in (0, 7, 0, 23):
+        for _ in range(busy):
+            bravo.ask("POST", f"/agents/{bravo.agents[0]}/verify", body_of("verify"))
+        alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))
+        alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))
+        steps.append(alpha.ask("GET", f"/agents/{alpha.agents[0]}/activity?limit=1")["next_cursor"])
+    assert all(cursor.isdigit() for cursor in steps)
+    numbers = [int(cursor) for cursor in steps]
+    assert [after - before for before, after in zip(numbers, numbers[1:], strict=False)] == [2, 2, 2]
+
+
+def test_a_cursor_into_what_others_did_leads_nowhere(client: httpx.Client, tenants: Tenants) -> None:
+    """Every number up to the end of the log is tried: one of Bravo's entries ends a page no differently from none."""
+    alpha, bravo = tenants
+    bravo.ask("POST", f"/agents/{bravo.agents[0]}/verify", body_of("verify"))
+    agent = alpha.agents[0]
+    own = {page["log_index"] for page in alpha.ask("GET", f"/agents/{agent}/activity?limit=1000")["activities"]}
+    told: dict[int, int] = {}
+    for number in range(1, 200):
+        page = alpha.ask("GET", f"/agents/{agent}/activity?limit=1000&cursor={number}")
+        told[number] = len(page["activities"])
+    counts = list(told.values())
+    # Where the numbers are Alpha's own, the pages only grow; a number of Bravo's would show when Bravo acted.
+    assert counts == sorted(counts), counts
+    assert max(counts) <= len(own)
+
+
+def test_ids_do_not_count_what_others_do(client: httpx.Client, tenants: Tenants) -> None:
+    alpha, bravo = tenants
+    gaps = []
+    for busy in (0, 5, 10, 15):
+        first = alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))["action_id"]
+        for _ in range(busy):
+            bravo.ask("POST", f"/agents/{bravo.agents[0]}/verify", body_of("verify"))
+        second = alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))["action_id"]
+        # After the time in milliseconds (twelve digits) stands whatever makes an id unlike the others of its moment.
+        gaps.append([int(second[end - 6 : end], 16) - int(first[end - 6 : end], 16) for end in range(22, 31)])
+    counted = [gap for gap in zip(*gaps, strict=True) if [each - gap[0] for each in gap] == [0, 5, 10, 15]]
+    assert counted == []
+
+
+SCRIPT: tuple[tuple[str, str, str | None], ...] = tuple(
+    (route.method, route.path, role)
+    for route in ROUTES
+    if OPERATIONS[route.method, route.path] not in ("ready", "jwks", "add_organisation", "revoke_key", "rotate_token")
+    for role in (None, *ROLES, "token")
+)
+"""Everything Alpha can do with what is its own, in the order of the table."""
+
+
+def _play(client: httpx.Client, alpha: Tenant) -> list[Any]:
+    ids = {"agent_id": alpha.agents[0], "action_id": alpha.actions[0], "approval_id": alpha.approvals[2]}
+    ids |= {"tool": SHARED_TOOL, "name": SHARED_TOOL, "key_id": alpha.key_ids["member"]}
+    told = []
+    for method, path, role in SCRIPT:
+        shown = asking(token=alpha.tokens[0]) if role == "token" else asking(alpha.keys.get(role or ""))
+        operation = OPERATIONS[method, path]
+        body = body_of(operation)
+        content = {} if body is None else {"json": body}
+        pages = {"params": {"limit": "3"}} if operation in ("list_changes", "get_activity", "list_approvals") else {}
+        url = _IN_PATH.sub(lambda found: ids[found[1]], path)
+        response = client.request(method, url, headers=shown, **content, **pages)
+        text = re.sub(r"conv \d+|Alpha4711 \d+", "conv", shape_of(response)[2])
+        told.append((method, path, role, response.status_code, text))
+    return told
+
+
+def _answers_to_alpha(folder: Path, *, crowded: bool) -> list[Any]:
+    server = Server(folder / "data", QWED_RATE_LIMIT_PER_KEY="0")
+    with httpx.Client(base_url=server.base_url, timeout=30) as client:
+        if crowded:
+            furnish(found(client, server.owner_key, "Bravo0815"))
+        alpha = furnish(found(client, server.owner_key, "Alpha4711"))
+        if crowded:
+            furnish(found(client, server.owner_key, "Charlie99"))
+        told = _play(client, alpha)
+    assert server.stop() == 0
+    return told
+
+
+def test_an_organisation_is_answered_alike_whether_or_not_another_exists(tmp_path: Path) -> None:
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "crowded").mkdir()
+    alone = _answers_to_alpha(tmp_path / "alone", crowded=False)
+    crowded = _answers_to_alpha(tmp_path / "crowded", crowded=True)
+    assert [pair for pair in zip(alone, crowded, strict=True) if pair[0] != pair[1]] == []

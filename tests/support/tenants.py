@@ -1,0 +1,208 @@
+"""Organisations filled to the brim, and something plausible to say to every route of the API."""
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+ROLES = ("owner", "approver", "member")
+SHARED_TOOL = "shared_lookup"
+"""A name that every tenant gives a tool of its own."""
+
+_numbers = itertools.count(1)
+
+_REASON = {"reason": "it was looked at"}
+_SETTLE = {"reason": "it was looked at", "approver": "someone"}
+
+BODIES: dict[str, Any] = {
+    "register_agent": {"name": "another one", "principal_id": "user_9", "trust_level": 2},
+    "list_agents": None,
+    "get_agent": None,
+    "get_did": None,
+    "verify": {"action": {"type": "calculate", "query": "2+2"}},
+    "verify_tool": {"parameters": {"order": 7}},
+    "get_action": None,
+    "report_execution": {"success": True, "result": {"rows": 3}},
+    "get_activity": None,
+    "get_budget": None,
+    "change_trust": {"request": "trust_elevation", "to_level": 2, "justification": "30 days of safe operation"},
+    "suspend": _REASON,
+    "file_complaint": _REASON,
+    "reactivate": _REASON,
+    "rotate_token": None,
+    "suspend_all": _REASON,
+    "reactivate_all": _REASON,
+    "list_approvals": None,
+    "get_approval": None,
+    "approve": _SETTLE,
+    "reject": _SETTLE,
+    "add_organisation": {"name": "another house"},
+    "add_key": {"name": "another key", "role": "owner"},
+    "list_keys": None,
+    "revoke_key": None,
+    "list_changes": None,
+    "put_webhook": {"url": "https://hooks.example.com/qwed", "events": ["degraded"]},
+    "get_webhook": None,
+    "delete_webhook": None,
+    "list_tools": None,
+    "put_tool": {"risk_level": "low", "requires_approval": False},
+    "jwks": None,
+    "health": None,
+    "ready": None,
+}
+"""What a caller says, by operation; None is nothing. A new route needs a row here before the tests can ask it."""
+
+_DECIDES = frozenset({"verify", "verify_tool"})
+
+
+def body_of(operation: str) -> Any:
+    """The body of one request; a decision gets a conversation of its own, so that no loop is found."""
+    body = BODIES[operation]
+    if operation not in _DECIDES:
+        return body
+    return {**body, "context": {"conversation_id": f"conv {next(_numbers)}", "step_number": 1}}
+
+
+def asking(key: str | None = None, token: str | None = None) -> dict[str, str]:
+    """The headers of someone who shows this key and this token."""
+    shown = {} if key is None else {"X-API-Key": key}
+    return shown if token is None else shown | {"Authorization": f"Bearer {token}"}
+
+
+def ok(response: httpx.Response) -> dict[str, Any]:
+    """The body of an answer that must not be a refusal."""
+    assert response.status_code < 300, (str(response.request.url), response.text)
+    read: dict[str, Any] = response.json()
+    return read
+
+
+@dataclass
+class Tenant:
+    """One organisation and everything that is known about it."""
+
+    client: httpx.Client
+    marker: str
+    """Stands in every text of the organisation, and in no other's."""
+    organisation_id: str
+    keys: dict[str, str]
+    key_ids: dict[str, str] = field(default_factory=dict)
+    agents: list[str] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    approvals: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    """Further ids, and what is secret."""
+
+    @property
+    def ids(self) -> list[str]:
+        """Whatever nobody else may ever be shown."""
+        known = [self.organisation_id, *self.key_ids.values(), *self.agents, *self.actions, *self.approvals]
+        return [*known, *self.keys.values(), *self.tokens, *self.others, self.marker]
+
+    def ask(self, method: str, path: str, body: Any = None, role: str = "owner", **headers: str) -> dict[str, Any]:
+        """What one of its own keys is answered."""
+        shown = asking(self.keys[role]) | headers
+        return ok(self.client.request(method, path, json=body, headers=shown))
+
+    def dump(self) -> dict[str, Any]:
+        """Everything its owner can see."""
+        told = {path: self.ask("GET", path) for path in ("/agents?limit=1000", "/approvals?limit=1000", "/keys")}
+        told |= {path: self.ask("GET", path) for path in ("/changes?limit=1000", "/webhook", "/tools")}
+        for agent in self.agents:
+            for leaf in ("", "/did.json", "/budget", "/activity?kind=all&limit=1000"):
+                told[agent + leaf] = self.ask("GET", f"/agents/{agent}{leaf}")
+        for approval in self.approvals:
+            told[approval] = self.ask("GET", f"/approvals/{approval}")
+        for action, agent in itertools.product(self.actions, self.agents):
+            response = self.client.get(f"/agents/{agent}/actions/{action}", headers=asking(self.keys["owner"]))
+            told[action + agent] = response.json()
+        return told
+
+
+def found(client: httpx.Client, landlord_key: str, marker: str) -> Tenant:
+    """A new organisation with a key of every role."""
+    made = ok(client.post("/organisations", json={"name": f"house {marker}"}, headers=asking(landlord_key)))
+    tenant = Tenant(client, marker, made["organisation_id"], {"owner": made["owner_key"]})
+    tenant.key_ids["owner"] = tenant.ask("GET", "/keys")["keys"][0]["id"]
+    for role in ("approver", "member"):
+        key = tenant.ask("POST", "/keys", {"name": f"{role} {marker}", "role": role})
+        tenant.keys[role], tenant.key_ids[role] = key["key"], key["id"]
+    return tenant
+
+
+def furnish(tenant: Tenant) -> Tenant:
+    """Give it some of everything: agents, decisions of every kind, approvals, executions, tools, a webhook."""
+    marker = tenant.marker
+    for trust in (1, 2):
+        agent = _register(tenant, trust)
+        tenant.agents.append(agent["agent_id"])
+        tenant.tokens.append(agent["agent_token"])
+    first, second = tenant.agents
+    tools = {SHARED_TOOL: f"looks up {marker}", f"lookup_{marker.lower()}": f"finds {marker}"}
+    for name, description in tools.items():
+        tenant.ask("PUT", f"/tools/{name}", {"risk_level": "high", "description": description})
+    tenant.others += [f"lookup_{marker.lower()}"]
+    tenant.ask("PUT", "/webhook", {"url": f"https://{marker.lower()}.example.com/told", "events": ["degraded"]})
+    permitted = _decide(tenant, first, {"type": "calculate", "query": "2+2"}, key=f"retry-{marker}")
+    waiting = [_decide(tenant, first, {"type": "send_email", "parameters": {"subject": marker}}) for _ in range(3)]
+    _decide(tenant, first, {"type": "calculate", "query": "1/0"})
+    _decide(tenant, second, {"type": "file_delete", "target": f"reports/{marker}.csv"})
+    _decide(tenant, second, {"type": "calculate", "query": "2+2 = 5"})
+    tenant.approvals += [answer["approval_id"] for answer in waiting]
+    said = {"reason": f"because of {marker}"}
+    tenant.ask("POST", f"/approvals/{tenant.approvals[0]}/approve", said, "approver")
+    tenant.ask("POST", f"/approvals/{tenant.approvals[1]}/reject", said, "approver")
+    tenant.ask("POST", f"/agents/{first}/actions/{permitted['action_id']}/execution", {"success": True})
+    tenant.ask("POST", f"/agents/{second}/suspend", said, "member")
+    return tenant
+
+
+def _register(tenant: Tenant, trust: int) -> dict[str, Any]:
+    said = {
+        "name": f"agent {tenant.marker}",
+        "principal_id": f"user {tenant.marker}",
+        "description": f"works for {tenant.marker}",
+        "trust_level": trust,
+        "budget": {"max_daily_cost_usd": 5, "max_requests_per_hour": 10_000},
+        "permissions": {"blocked_tools": ["shell_command"]},
+    }
+    return tenant.ask("POST", "/agents/register", said)
+
+
+def _decide(tenant: Tenant, agent: str, action: dict[str, Any], key: str = "") -> dict[str, Any]:
+    context = {
+        "conversation_id": f"{tenant.marker} {next(_numbers)}",
+        "step_number": 1,
+        "user_intent": f"for {tenant.marker}",
+    }
+    headers = {"Idempotency-Key": key} if key else {}
+    body = {"action": action, "context": context}
+    answer = tenant.client.post(f"/agents/{agent}/verify", json=body, headers=asking(tenant.keys["member"]) | headers)
+    read: dict[str, Any] = answer.json()
+    tenant.actions.append(read["action_id"])
+    return read
+
+
+VOLATILE = re.compile(
+    r"qwed_(?:live|agent|hook)_[\w-]+"
+    r"|eyJ[\w-]+\.[\w-]+\.[\w-]+"
+    r"|did:qwed:node:[\w-]+"
+    r"|\b[a-z]+_[0-9a-f]{12,}\b"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+    r'|(?<="latency_ms":)[0-9.e-]+'
+    r"|\b[0-9a-f]{64}\b"
+)
+"""What is new with every request: ids, secrets, moments, durations, hashes that contain one of these."""
+
+_OWN_PACE = frozenset({"date", "content-length", "x-ratelimit-remaining", "x-ratelimit-reset"})
+
+
+def shape_of(response: httpx.Response, *asked: str) -> tuple[int, dict[str, str], str]:
+    """An answer without what is new every time and without the ids that were asked for."""
+    text = response.text
+    for one in asked:
+        text = text.replace(one, "<asked>")
+    headers = {name: value for name, value in response.headers.items() if name not in _OWN_PACE}
+    return response.status_code, headers, VOLATILE.sub("<new>", text)
