@@ -21,7 +21,7 @@ from qwed.waiting import Ticket, announce, done
 from qwed.words import Status, Verdict
 from qwed.words.clock import Clock
 from tests.support.clock import HandClock
-from tests.support.failing import Failing
+from tests.support.failing import Failing, Instead
 
 SUM = {"type": "calculate", "query": "2+2"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}}
@@ -235,7 +235,7 @@ def test_an_engine_that_raises_is_a_refusal_that_frees_the_step(
 
 @pytest.mark.parametrize("failure", WAYS)
 def test_an_engine_whose_ticket_fails_is_a_refusal_that_frees_the_step(bench: Bench, failure: BaseException) -> None:
-    bench.require_refused(bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=_failed(failure)))))
+    bench.require_refused(bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=_failed(failure)))))
     bench.require_untouched()
     bench.require_free()
 
@@ -243,7 +243,7 @@ def test_an_engine_whose_ticket_fails_is_a_refusal_that_frees_the_step(bench: Be
 @pytest.mark.parametrize("nonsense", [None, "VERIFIED", True, {"status": "VERIFIED"}, 7, Status.VERIFIED], ids=repr)
 def test_an_engine_that_answers_with_no_verdict_is_a_refusal(bench: Bench, nonsense: Any) -> None:
     ticket: Ticket[Any] = done(nonsense)
-    bench.require_refused(bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=ticket))))
+    bench.require_refused(bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=ticket))))
     bench.require_untouched()
     bench.require_free()
 
@@ -251,7 +251,7 @@ def test_an_engine_that_answers_with_no_verdict_is_a_refusal(bench: Bench, nonse
 @pytest.mark.parametrize("status", [status for status in Status if status not in (Status.VERIFIED, Status.SIMPLIFIED)])
 def test_an_engine_that_did_not_verify_never_approves(bench: Bench, status: Status) -> None:
     verdict = Verdict(status=status, engine="math")
-    answer = bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=verdict)))
+    answer = bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=verdict)))
     assert answer.decision in ("DENIED", "PENDING", "CORRECTED")
     if status in (Status.FAILED, Status.BLOCKED, Status.ERROR):
         assert answer.decision == "DENIED"
@@ -260,7 +260,7 @@ def test_an_engine_that_did_not_verify_never_approves(bench: Bench, status: Stat
 @pytest.mark.parametrize("failure", WAYS)
 def test_what_cannot_be_remembered_of_a_verdict_is_a_refusal(bench: Bench, failure: BaseException) -> None:
     found: Ticket[Verdict] = done(Verdict(status=Status.VERIFIED, engine="math"))
-    engines = Failing(_Instead(bench.services.engines, ask=found), "learn", failure)
+    engines = Failing(Instead(bench.services.engines, ask=found), "learn", failure)
     bench.require_refused(bench.ask(bench.broken(engines=engines)))
     bench.require_untouched()
     bench.require_free()
@@ -303,7 +303,7 @@ def test_a_settlement_that_was_accepted_and_then_failed_is_a_refusal(
     bench: Bench, action: Any, failure: BaseException
 ) -> None:
     """The store said yes and then could not keep it: nobody is told yes."""
-    bench.require_refused(bench.ask(bench.broken(store=_Instead(bench.store, settle=_failed(failure))), action=action))
+    bench.require_refused(bench.ask(bench.broken(store=Instead(bench.store, settle=_failed(failure))), action=action))
     bench.require_untouched()
     bench.require_free(action)
 
@@ -311,7 +311,7 @@ def test_a_settlement_that_was_accepted_and_then_failed_is_a_refusal(
 @both
 def test_a_settlement_whose_ticket_never_comes_is_a_refusal(bench: Bench) -> None:
     never = _Never()
-    bench.require_refused(bench.ask(bench.broken(store=_Instead(bench.store, settle=never))))
+    bench.require_refused(bench.ask(bench.broken(store=Instead(bench.store, settle=never))))
     bench.require_untouched()
     bench.require_free()
 
@@ -325,7 +325,7 @@ def test_a_request_that_outlives_its_lease_cannot_commit_and_another_may_take_th
         heard.append(bench.ask())
         return Verdict(status=Status.VERIFIED, engine="math")
 
-    late = bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=slow)), action=WORKED)
+    late = bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=slow)), action=WORKED)
     assert heard[0].decision == "APPROVED"
     bench.require_refused(late)
     assert late.error["check"] == "step_still_held"
@@ -340,7 +340,7 @@ def test_a_request_that_outlives_its_lease_unrivalled_cannot_commit_either(bench
         bench.hands.turn(30)
         return Verdict(status=Status.VERIFIED, engine="math")
 
-    late = bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=slow)), action=WORKED)
+    late = bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=slow)), action=WORKED)
     bench.require_refused(late)
     bench.require_untouched()
     bench.require_free()
@@ -355,7 +355,7 @@ def test_a_request_within_its_lease_keeps_its_step_from_everyone(bench: Bench) -
         heard.append(bench.ask())
         return Verdict(status=Status.VERIFIED, engine="math")
 
-    late = bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=slow)), action=WORKED)
+    late = bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=slow)), action=WORKED)
     assert heard[0].error["code"] == "QWED-AGENT-LOOP-002"
     assert late.decision == "APPROVED"
 
@@ -371,7 +371,7 @@ def test_a_budget_held_by_a_slow_request_is_not_spent_twice(bench: Bench) -> Non
         return Verdict(status=Status.VERIFIED, engine="math")
 
     assert (
-        bench.ask(bench.broken(engines=_Instead(bench.services.engines, ask=slow)), action=dear).decision == "APPROVED"
+        bench.ask(bench.broken(engines=Instead(bench.services.engines, ask=slow)), action=dear).decision == "APPROVED"
     )
     assert [answer.decision for answer in heard] == ["BUDGET_EXCEEDED", "APPROVED"]
     assert bench.store.spent(bench.agent_id, bench.hands.now).cost_day == 10_000_000
@@ -385,20 +385,6 @@ def test_after_the_store_is_closed_nothing_is_approved(tmp_path: Path) -> None:
     gate.close()
     for step in (2, 3):
         assert gate.verify_action(agent_id, SUM, {**PLACE, "step_number": step}).decision == "DENIED"
-
-
-class _Instead:
-    """A real object, one method of which gives something else: a value, or what a function makes."""
-
-    def __init__(self, real: Any, **methods: Any) -> None:
-        self._real = real
-        self._methods = methods
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self._methods:
-            return getattr(self._real, name)
-        given = self._methods[name]
-        return given if callable(given) and not isinstance(given, Ticket) else lambda *_args, **_named: given
 
 
 def _failed(failure: BaseException) -> Ticket[Any]:

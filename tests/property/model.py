@@ -333,7 +333,7 @@ def _permission(deed: Deed) -> str:
 
 @dataclass
 class House:
-    """One organisation: its keys, its kill switch, what waits for its people. Each verb gives its error code, if any."""
+    """One organisation: its keys, its kill switch, what waits for people. Each verb gives its error code, if any."""
 
     now: float
     rules: Rules

@@ -306,7 +306,9 @@ def test_an_answer_remembered_as_pending_stays_pending(people: People) -> None:
 def test_a_secret_in_a_reason_is_not_kept_in_the_clear(people: People) -> None:
     ask = people.hire()
     approval_id = ask(EMAIL, 1)["approval_id"]
-    settled = settle(people.approver, approval_id, reason="used AKIAIOSFODNN7EXAMPLE to check", approver="ghp_" + "a" * 36)
+    settled = settle(
+        people.approver, approval_id, reason="used AKIAIOSFODNN7EXAMPLE to check", approver="ghp_" + "a" * 36
+    )
     assert settled.status_code == 200
     kept = settled.text + str(changes_of(ask)) + str(people.owner.get("/changes").text)
     assert "AKIAIOSFODNN7EXAMPLE" not in kept

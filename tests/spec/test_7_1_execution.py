@@ -232,9 +232,8 @@ def test_the_list_keeps_the_first_decision_and_shows_how_it_was_resolved(people:
 
 
 @spec("7.1")
-@pytest.mark.parametrize("field", ["justification"])
-def test_a_secret_in_what_is_said_about_trust_is_not_kept_in_the_clear(people: People, field: str) -> None:
+def test_a_secret_in_what_is_said_about_trust_is_not_kept_in_the_clear(people: People) -> None:
     ask = people.hire(trust_level=2)
-    body = {"request": "trust_reduction", "to_level": 1, field: "it posted AKIAIOSFODNN7EXAMPLE"}
+    body = {"request": "trust_reduction", "to_level": 1, "justification": "it posted AKIAIOSFODNN7EXAMPLE"}
     assert people.owner.post(f"/agents/{ask.agent_id}/trust", json=body).status_code == 200
     assert "AKIAIOSFODNN7EXAMPLE" not in str(changes_of(ask))

@@ -52,7 +52,9 @@ def test_a_trusted_agent_has_full_autonomy(asking: Callable[..., Asking]) -> Non
 
 @spec("8.1", "guide/Trust Levels")
 @pytest.mark.parametrize("level", range(4))
-def test_each_level_does_alone_what_its_row_says_asks_for_one_risk_more_and_stops_there(hired: Hire, level: int) -> None:
+def test_each_level_does_alone_what_its_row_says_asks_for_one_risk_more_and_stops_there(
+    hired: Hire, level: int
+) -> None:
     ask = hired(trust_level=level)
     heard = {risk: ask(actions[0], 1, conversation=risk)["decision"] for risk, actions in OF_RISK.items()}
     for risk, decision in heard.items():

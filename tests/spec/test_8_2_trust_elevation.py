@@ -279,6 +279,17 @@ def test_a_suspended_agent_asks_for_nothing_and_is_given_nothing(staff: People) 
     assert trust_of(ask) == 2
 
 
+@spec("8.2", "8.3")
+def test_nobody_asks_for_trust_while_all_are_stopped(staff: People) -> None:
+    ask = _proven(staff)
+    staff.member.post("/suspend-all", json={"reason": "drill"})
+    try:
+        assert refusal_of(_request(ask, 2)) == (403, "QWED-AGENT-003")
+    finally:
+        staff.owner.post("/reactivate-all", json={"reason": "the drill is over"})
+    assert _request(ask, 2).status_code == 202
+
+
 @spec("8.2")
 def test_another_organisation_asks_and_answers_nothing(nursery: House, staff: People) -> None:
     ask = _proven(staff)

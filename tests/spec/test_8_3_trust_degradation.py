@@ -75,7 +75,9 @@ def test_trust_is_never_below_zero_and_nothing_is_logged_where_nothing_is_lost(
     ask = hired(trust_level=level)
     ask(EVAL, 1)
     assert trust_of(ask) == after
-    lost = [(each["change"]["level_before"], each["change"]["level_after"]) for each in changes_of(ask, "trust_degraded")]
+    lost = [
+        (each["change"]["level_before"], each["change"]["level_after"]) for each in changes_of(ask, "trust_degraded")
+    ]
     assert lost == ([(level, after)] if level else [])
 
 

@@ -49,6 +49,9 @@ BODIES: dict[str, Any] = {
     "list_tools": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
     "jwks": None,
+    "openapi": None,
+    "docs": None,
+    "metrics": None,
     "health": None,
     "ready": None,
 }
@@ -140,10 +143,9 @@ def furnish(tenant: Tenant) -> Tenant:
         tenant.agents.append(agent["agent_id"])
         tenant.tokens.append(agent["agent_token"])
     first, second = tenant.agents
-    tools = {SHARED_TOOL: f"looks up {marker}", f"lookup_{marker.lower()}": f"finds {marker}"}
-    for name, description in tools.items():
-        tenant.ask("PUT", f"/tools/{name}", {"risk_level": "high", "description": description})
-    tenant.others += [f"lookup_{marker.lower()}"]
+    tenant.others.append(f"lookup_{marker.lower()}")
+    for name in (SHARED_TOOL, tenant.others[0]):
+        tenant.ask("PUT", f"/tools/{name}", {"risk_level": "high", "requires_approval": True})
     tenant.ask("PUT", "/webhook", {"url": f"https://{marker.lower()}.example.com/told", "events": ["degraded"]})
     permitted = _decide(tenant, first, {"type": "calculate", "query": "2+2"}, key=f"retry-{marker}")
     waiting = [_decide(tenant, first, {"type": "send_email", "parameters": {"subject": marker}}) for _ in range(3)]
@@ -193,8 +195,9 @@ VOLATILE = re.compile(
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
     r'|(?<="latency_ms":)[0-9.e-]+'
     r"|\b[0-9a-f]{64}\b"
+    r"|(?<![\w-])[\w-]{43}(?![\w-])"
 )
-"""What is new with every request: ids, secrets, moments, durations, hashes that contain one of these."""
+"""What is new with every request or server: ids, secrets, moments, durations, hashes of these, signing keys."""
 
 _OWN_PACE = frozenset({"date", "content-length", "x-ratelimit-remaining", "x-ratelimit-reset"})
 

@@ -19,7 +19,7 @@ def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
         if call.agent_token is not None:
             return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "this route takes an organisation's key, not a token")
         return problem(ErrorCode.NO_CREDENTIAL, "send an organisation key in X-API-Key")
-    key = find_key(call.api_key, call.services.store)
+    key = find_key(call.api_key, call.services.store, call.caller.key)
     if key is None:
         return problem(ErrorCode.UNKNOWN_CREDENTIAL)
     if key.role not in roles:

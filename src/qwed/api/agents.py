@@ -195,10 +195,13 @@ async def _decide(
     token, malformed = _token_of(call, body), malformed or _refuse_body(body, fields)
     if isinstance(token, Answer):
         return decided(token)
-    await call.count_token(token)
+    if token is not None:
+        await call.count_token(token)
     case = Case(
         agent_id=call.path["agent_id"],
-        credentials=Credentials(api_key=call.api_key, agent_token=token),
+        credentials=Credentials(
+            api_key=call.api_key, agent_token=token, proven_key=call.caller.key, proven_agent=call.caller.agent
+        ),
         action_raw=body.get("action"),
         context_raw=body.get("context"),
         options_raw=body.get("options"),

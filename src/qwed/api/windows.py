@@ -5,6 +5,7 @@ from collections import Counter
 from qwed.kernel.stages.authenticate import find_key
 from qwed.limits.allowance import Allowance
 from qwed.limits.memory import MemoryLimiter
+from qwed.store.agent import Agent, Key
 from qwed.store.credentials import matches
 from qwed.store.protocol import Store
 
@@ -12,9 +13,12 @@ from qwed.store.protocol import Store
 class Caller:
     """One request's credentials as far as they are proven, and what is left of their windows."""
 
-    __slots__ = ("allowance", "proven")
+    __slots__ = ("agent", "allowance", "key", "proven")
 
     def __init__(self) -> None:
+        self.key: Key | None = None
+        self.agent: Agent | None = None
+        """Whose token was shown."""
         self.proven: list[str] = []
         """`key_...` of an organisation's key, `agent_...` of an agent's token."""
         self.allowance: Allowance | None = None
@@ -42,20 +46,20 @@ class Windows:
 
     async def count_key(self, caller: Caller, text: str) -> bool:
         """Whether the holder of this key may go on; a stranger may, to be refused by name."""
-        key = find_key(text, self._store)
+        key = caller.key = find_key(text, self._store)
         return key is None or self._count(caller, key.key_id, "key")
 
     async def count_token(self, caller: Caller, text: str, agent_id: str | None) -> bool:
         """Whether the agent in the path, if this is its token, may go on."""
+        if caller.agent is not None:
+            return True  # the same token in header and body is one request
         agent = None if agent_id is None else self._store.find_agent(agent_id)
         if agent is None or not matches(text, agent.token_digest):
             return True
+        caller.agent = agent
         return self._count(caller, agent.agent_id, "token")
 
     def _count(self, caller: Caller, name: str, kind: str) -> bool:
-        # The same token in header and body is one request.
-        if name in caller.proven:
-            return True
         caller.proven.append(name)
         if self.limiter is None:
             return True

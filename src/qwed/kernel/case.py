@@ -30,6 +30,10 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     agent_token: str | None = None
     organisation_id: str | None = None
     """Set by the in-process Gate alone, which has no strangers."""
+    proven_key: Key | None = None
+    """The key behind `api_key`, where the door has proven it already."""
+    proven_agent: Agent | None = None
+    """The agent whose token this is, where the door has proven it already."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -16,11 +16,11 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
     shown = case.credentials
     key = None
     if shown.api_key is not None:
-        key = find_key(shown.api_key, services.store)
+        key = find_key(shown.api_key, services.store, shown.proven_key)
         if key is None:
             return denied(ErrorCode.UNKNOWN_CREDENTIAL)
     agent = services.store.find_agent(case.agent_id)
-    if shown.agent_token is not None:
+    if shown.agent_token is not None and (agent is None or agent is not shown.proven_agent):
         proven = matches(shown.agent_token, None if agent is None else agent.token_digest)
         # A token says nothing about other ids, not even whether they exist.
         if agent is None or not proven:
@@ -50,8 +50,10 @@ def refuse_inactive(agent_id: str) -> Answer:
     )
 
 
-def find_key(text: str, store: Store) -> Key | None:
-    """The API key this text is, or None."""
+def find_key(text: str, store: Store, proven: Key | None = None) -> Key | None:
+    """The key that `text` is, if it is one and not revoked; one proven before need only still stand."""
+    if proven is not None:
+        return proven if store.find_key(proven.prefix) is proven else None
     prefix = prefix_of(text, API_KEY)
     key = None if prefix is None else store.find_key(prefix)
     return key if matches(text, None if key is None else key.digest) else None

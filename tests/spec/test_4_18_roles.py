@@ -1,0 +1,349 @@
+"""Rulings 4.10 and 4.18: who may use which route, and that no agent helps itself with a member's key."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests.spec.conftest import House
+from tests.spec.sections import spec
+from tests.support.server import Server
+from tests.support.tenants import BODIES, SHARED_TOOL, Tenant, asking, body_of, found, furnish
+
+_IN_PATH = re.compile(r"{(\w+)}")
+
+KEYS = ("owner", "approver", "member")
+PEOPLE = ("owner", "approver")
+OWNER = ("owner",)
+AGENT = (*KEYS, "token")
+EVERYONE = (*AGENT, "nobody", "revoked", "made up")
+
+WHO: dict[str, tuple[str, ...]] = {
+    "register_agent": KEYS,
+    "list_agents": KEYS,
+    "get_agent": AGENT,
+    "get_did": AGENT,
+    "verify": AGENT,
+    "verify_tool": AGENT,
+    "get_action": AGENT,
+    "report_execution": AGENT,
+    "get_activity": AGENT,
+    "get_budget": AGENT,
+    "change_trust": AGENT,
+    "suspend": KEYS,
+    "file_complaint": KEYS,
+    "reactivate": PEOPLE,
+    "rotate_token": PEOPLE,
+    "suspend_all": KEYS,
+    "reactivate_all": PEOPLE,
+    "list_approvals": KEYS,
+    "get_approval": KEYS,
+    "approve": PEOPLE,
+    "reject": PEOPLE,
+    "add_organisation": OWNER,
+    "add_key": OWNER,
+    "list_keys": OWNER,
+    "revoke_key": OWNER,
+    "list_changes": KEYS,
+    "put_webhook": OWNER,
+    "get_webhook": OWNER,
+    "delete_webhook": OWNER,
+    "list_tools": KEYS,
+    "put_tool": OWNER,
+    "metrics": OWNER,
+    "jwks": EVERYONE,
+    "openapi": EVERYONE,
+    "docs": EVERYONE,
+    "health": EVERYONE,
+    "ready": EVERYONE,
+}
+"""Typed from the design: an agent's token is for its own affairs, a member works, people decide, an owner rules."""
+
+_DECIDES = frozenset({"verify", "verify_tool"})
+_NO_CREDENTIAL, _UNKNOWN, _ROLE, _BAD_TOKEN = "QWED-AUTH-001", "QWED-AUTH-002", "QWED-AUTH-003", "QWED-AGENT-002"
+_ABOUT_THE_CALLER = frozenset({_NO_CREDENTIAL, _UNKNOWN, _ROLE, _BAD_TOKEN})
+
+
+class Operation(NamedTuple):
+    """One operation of the API document."""
+
+    name: str
+    method: str
+    path: str
+
+
+@pytest.fixture(scope="module")
+def operations(house: House) -> list[Operation]:
+    paths = httpx.get(f"{house.base_url}/openapi.json").json()["paths"]
+    return [
+        Operation(operation["operationId"], method.upper(), path)
+        for path, methods in paths.items()
+        for method, operation in methods.items()
+    ]
+
+
+class Scene(NamedTuple):
+    """An active agent of the house with an action that waits, and a spare key."""
+
+    house: House
+    agent: dict[str, Any]
+    ids: dict[str, str]
+
+    def headers(self, caller: str) -> dict[str, str]:
+        if caller == "token":
+            return asking(token=self.agent["agent_token"])
+        if caller == "nobody":
+            return {}
+        return asking("qwed_live_" + "0" * 60 if caller == "made up" else self.house.keys[caller])
+
+    def ask(self, operation: Operation, headers: dict[str, str], ids: dict[str, str] | None = None) -> httpx.Response:
+        path = _IN_PATH.sub(lambda found: (ids or self.ids)[found[1]], operation.path)
+        body = body_of(operation.name)
+        content = {} if body is None else {"json": body}
+        return httpx.request(operation.method, self.house.base_url + path, headers=headers, timeout=30, **content)
+
+
+@pytest.fixture
+def scene(house: House) -> Scene:
+    with house.client("owner") as owner:
+        owner.post("/reactivate-all", json={"reason": "a new scene"})
+        profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
+        agent = owner.post("/agents/register", json=profile).json()
+        waiting = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
+        waiting |= {"context": {"conversation_id": "c", "step_number": 1}}
+        asked = owner.post(f"/agents/{agent['agent_id']}/verify", json=waiting).json()
+        spare = owner.post("/keys", json={"name": "spare", "role": "member"}).json()
+    ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
+    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL}
+    return Scene(house, agent, ids)
+
+
+def _code(response: httpx.Response) -> str | None:
+    if "json" not in response.headers.get("content-type", ""):
+        return None
+    error = response.json().get("error")
+    return error["code"] if isinstance(error, dict) else None
+
+
+@spec("B")
+def test_every_operation_has_a_row_in_the_table_of_who_may_use_it(operations: list[Operation]) -> None:
+    names = sorted(operation.name for operation in operations)
+    assert names == sorted(WHO) == sorted(BODIES)
+
+
+@spec("B")
+@pytest.mark.parametrize("name", sorted(WHO))
+def test_each_role_may_use_what_the_table_says_and_nothing_else(
+    name: str, operations: list[Operation], scene: Scene
+) -> None:
+    operation = next(each for each in operations if each.name == name)
+    # Whoever may not asks first, because some of those who may leave nothing to ask for.
+    callers = sorted(("owner", "approver", "member", "token"), key=lambda caller: caller in WHO[name])
+    for caller in callers:
+        response = scene.ask(operation, scene.headers(caller))
+        if caller in WHO[name]:
+            assert _code(response) not in _ABOUT_THE_CALLER, (caller, response.text)
+        else:
+            assert (response.status_code, _code(response)) == (403, _ROLE), (caller, response.text)
+
+
+@spec("9.8")
+@pytest.mark.parametrize("name", sorted(name for name, who in WHO.items() if who is not EVERYONE))
+def test_a_stranger_is_told_the_same_whatever_exists(name: str, operations: list[Operation], scene: Scene) -> None:
+    operation = next(each for each in operations if each.name == name)
+    missing = {place: f"{value.rpartition('_')[0]}_{'0' * 24}" for place, value in scene.ids.items()}
+    expected = {
+        "nobody": _BAD_TOKEN if name in _DECIDES else _NO_CREDENTIAL,
+        "revoked": _UNKNOWN,
+        "made up": _UNKNOWN,
+    }
+    told = {caller: scene.ask(operation, scene.headers(caller)) for caller in expected}
+    for caller, response in told.items():
+        assert (response.status_code, _code(response)) == (401, expected[caller])
+        assert scene.ask(operation, scene.headers(caller), missing).content == response.content
+    assert told["revoked"].content == told["made up"].content
+
+
+@spec("9.8")
+def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
+    operations: list[Operation], scene: Scene
+) -> None:
+    """Ruling 4.18: with an agent token any id but its own is 401, whether or not it exists."""
+    with scene.house.client("owner") as owner:
+        other = owner.post("/agents/register", json={"name": "other", "principal_id": "user_2"}).json()
+    for operation in operations:
+        if "{agent_id}" not in operation.path or "token" not in WHO[operation.name]:
+            continue
+        shown = scene.headers("token")
+        real = scene.ask(operation, shown, scene.ids | {"agent_id": other["agent_id"]})
+        none = scene.ask(operation, shown, scene.ids | {"agent_id": "agent_" + "0" * 24})
+        assert (real.status_code, _code(real)) == (401, _BAD_TOKEN), operation
+        assert real.content == none.content, operation
+
+
+@spec("9.8")
+def test_a_revoked_key_opens_no_route_from_the_next_request_on(operations: list[Operation], scene: Scene) -> None:
+    with scene.house.client("owner") as owner:
+        made = owner.post("/keys", json={"name": "short-lived", "role": "owner"}).json()
+        used = scene.ask(next(each for each in operations if each.name == "list_keys"), asking(made["key"]))
+        assert used.status_code == 200
+        assert owner.delete(f"/keys/{made['id']}").status_code == 200
+    for operation in operations:
+        if WHO[operation.name] is not EVERYONE:
+            response = scene.ask(operation, asking(made["key"]))
+            assert (response.status_code, _code(response)) == (401, _UNKNOWN), operation
+
+
+@spec("9.8")
+def test_a_revoked_key_beside_a_good_token_opens_nothing_either(operations: list[Operation], scene: Scene) -> None:
+    both = asking(scene.house.keys["revoked"], scene.agent["agent_token"])
+    for operation in operations:
+        if WHO[operation.name] is not EVERYONE:
+            response = scene.ask(operation, both)
+            assert (response.status_code, _code(response)) == (401, _UNKNOWN), operation
+
+
+@spec("B")
+def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -> None:
+    member = scene.headers("member")
+    statuses = {
+        operation.name: scene.ask(operation, member).status_code
+        for operation in operations
+        if "member" in WHO[operation.name] and operation.name not in ("change_trust", "report_execution")
+    }
+    assert {name: status for name, status in statuses.items() if status not in (200, 201)} == {"verify": 403} | {
+        "verify_tool": 403
+    } or all(status in (200, 201) for status in statuses.values())
+
+
+# An agent that holds a member key
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Where evidence is always enough, so that only people stand between an agent and more trust."""
+    data = Path(tmp_path_factory.mktemp("roles")) / "data"
+    running = Server(data, QWED_TRUST_MIN_DAYS="0", QWED_TRUST_MIN_ACTIONS="0", QWED_TRUST_MAX_DENIAL_RATE="1")
+    yield running
+    assert running.stop() == 0
+
+
+ATTEMPTS: dict[str, list[Any]] = {
+    "change_trust": [
+        {"to_level": 2},
+        {"to_level": 3},
+        {"request": "trust_elevation", "from_level": 2, "to_level": 3},
+        {"request": "trust_elevation", "to_level": 2, "evidence": {"days_active": 99, "total_actions": 99_999}},
+        {"request": "trust_reduction", "to_level": 0},
+        {"request": "trust_reduction", "to_level": 3},
+    ],
+    "verify": [
+        {"action": {"type": "calculate", "query": "2+2", "cost": {"usd": 0, "tokens": 0}}},
+        {"action": {"type": "calculate", "query": "2+2", "cost": {"usd": -5}}},
+        {"action": {"type": "shell_command", "query": "ls"}},
+        {"action": {"type": "send_email", "parameters": {}}, "options": {"risk_threshold": "critical"}},
+        {"action": {"type": "calculate", "query": "2+2"}, "permissions": {"blocked_tools": []}},
+    ],
+    "register_agent": [
+        {"name": "twin", "principal_id": "user_9", "trust_level": 3},
+        {"name": "twin", "principal_id": "user_9", "type": "trusted"},
+        {"name": "twin", "principal_id": "user_9", "agent_id": "<agent>", "trust_level": 2},
+    ],
+    "approve": [{"reason": "it is mine"}, {"reason": "it is mine", "approver": "the owner"}],
+    "add_key": [{"name": "more", "role": role} for role in ("owner", "approver", "member")],
+    "put_tool": [{"risk_level": "low"}, {"risk_level": "low", "requires_approval": False, "dangerous": False}],
+}
+"""Beside the plain body of each operation: what someone would try who wants more."""
+
+_LAST = ("suspend", "file_complaint", "suspend_all")
+"""Any key may stop an agent, so these work; whoever tries them has tried everything else before."""
+
+
+class Captive(NamedTuple):
+    """A tenant whose first agent waits for approvals and holds the member key."""
+
+    tenant: Tenant
+    ids: dict[str, list[str]]
+
+
+def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -> Captive:
+    tenant = furnish(found(client, server.owner_key, marker))
+    agent = tenant.agents[0]
+    tenant.ask("POST", f"/agents/{agent}/trust", {"to_level": 2}, "approver")
+    waiting = [entry["approval_id"] for entry in tenant.ask("GET", "/approvals?state=pending")["approvals"]]
+    assert len(waiting) == 2, "an action and a request for trust"
+    if standing == "suspended":
+        tenant.ask("POST", f"/agents/{agent}/suspend", {"reason": "for the test"})
+    if standing == "halted":
+        tenant.ask("POST", "/suspend-all", {"reason": "for the test"})
+    ids = {
+        "agent_id": [agent],
+        "approval_id": waiting,
+        "action_id": tenant.actions[:3],
+        "key_id": list(tenant.key_ids.values()),
+        "tool": [SHARED_TOOL, "shell_command"],
+        "name": [SHARED_TOOL, "shell_command", "send_email"],
+    }
+    return Captive(tenant, ids)
+
+
+def _standing_of(captive: Captive) -> dict[str, Any]:
+    """Everything that someone else has decided about the agent."""
+    tenant, agent = captive.tenant, captive.tenant.agents[0]
+    seen = tenant.ask("GET", f"/agents/{agent}")
+    return {
+        "permissions": seen["permissions"],
+        "budget": seen["budget"],
+        "type": seen["type"],
+        "trust": seen["trust_level"],
+        "status": seen["status"],
+        "tools": tenant.ask("GET", "/tools"),
+        "keys": tenant.ask("GET", "/keys"),
+        "webhook": tenant.ask("GET", "/webhook"),
+        "approvals": [tenant.ask("GET", f"/approvals/{each}")["state"] for each in captive.ids["approval_id"]],
+    }
+
+
+def _tries(operation: Operation, captive: Captive) -> Iterator[tuple[str, Any]]:
+    names = _IN_PATH.findall(operation.path)
+    agent = captive.tenant.agents[0]
+    for values in itertools.product(*(captive.ids[name] for name in names)):
+        ids = dict(zip(names, values, strict=True))
+        path = _IN_PATH.sub(lambda found, ids=ids: ids[found[1]], operation.path)  # type: ignore[misc]
+        yield path, body_of(operation.name)
+        for number, body in enumerate(ATTEMPTS.get(operation.name, [])):
+            said = {name: agent if value == "<agent>" else value for name, value in body.items()}
+            if operation.name in _DECIDES:
+                said["context"] = {"conversation_id": f"try {number}", "step_number": 1}
+            yield path, said
+
+
+@spec("8.1", "1.4")
+@pytest.mark.parametrize("standing", ["active", "suspended", "halted"])
+@pytest.mark.parametrize("credential", ["member", "token", "both"])
+def test_an_agent_with_a_member_key_cannot_make_anything_better_for_itself(
+    strict: Server, operations: list[Operation], standing: str, credential: str
+) -> None:
+    with httpx.Client(base_url=strict.base_url, timeout=30) as client:
+        captive = _captive(client, strict, f"{standing}{credential}", standing)
+        tenant = captive.tenant
+        key = None if credential == "token" else tenant.keys["member"]
+        headers = asking(key, None if credential == "member" else tenant.tokens[0])
+        before, spent = _standing_of(captive), tenant.ask("GET", f"/agents/{tenant.agents[0]}/budget")["cost"]
+        permitted = 0
+        for operation in sorted(operations, key=lambda each: each.name in _LAST):
+            for path, body in _tries(operation, captive):
+                content = {} if body is None else {"json": body}
+                response = client.request(operation.method, path, headers=headers, **content)
+                assert response.status_code < 500, (operation, response.text)
+                permitted += operation.name in _DECIDES and response.json()["decision"] in ("APPROVED", "CORRECTED")
+        after, paid = _standing_of(captive), tenant.ask("GET", f"/agents/{tenant.agents[0]}/budget")["cost"]
+    worse = {"status": "suspended"} if credential != "token" else {}
+    assert after == before | worse
+    # Ruling 4.8: an agent may state a higher price than ours, never a lower one.
+    assert round(paid["current_daily_usd"] - spent["current_daily_usd"], 6) >= round(permitted * 0.01, 6)
+    assert (permitted > 0) is (standing == "active")
