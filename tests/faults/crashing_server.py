@@ -21,9 +21,14 @@ from qwed.store.writer import WRITE_BATCH, Write
 
 BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT = "before commit", "inside batch", "after commit"
 """Around the statement that commits: the batch itself where it stands alone, COMMIT where other statements go first."""
+BEHIND_LEAF = "behind the leaf"
+"""The leaf is written and the commit is yet to come; every decision and every change has one."""
 
-_CUT = "CREATE TEMP TRIGGER cut BEFORE INSERT ON main.tallies BEGIN SELECT reach_inside(); END"
-"""The tallies are written last, so everything else of the batch has been written when they begin."""
+_CUTS = {
+    # The tallies are written last, so everything else of the batch has been written when they begin.
+    INSIDE_BATCH: "CREATE TEMP TRIGGER cut BEFORE INSERT ON main.tallies BEGIN SELECT reach_inside(); END",
+    BEHIND_LEAF: "CREATE TEMP TRIGGER cut AFTER INSERT ON main.activities BEGIN SELECT reach_inside(); END",
+}
 
 
 class Fuse:
@@ -68,7 +73,7 @@ def _watch_commits(fuse: Fuse) -> None:
     prepared: list[sqlite3.Connection] = []
 
     def watched(connection: sqlite3.Connection, batch: list[Write]) -> None:
-        if fuse.place == INSIDE_BATCH and connection not in prepared:
+        if fuse.place in _CUTS and connection not in prepared:
             prepared.append(connection)
             _watch_inside(connection, fuse)
         real(_Eyes(connection, fuse), batch)  # type: ignore[arg-type]  # a connection that is watched
@@ -77,8 +82,8 @@ def _watch_commits(fuse: Fuse) -> None:
 
 
 def _watch_inside(connection: sqlite3.Connection, fuse: Fuse) -> None:
-    connection.create_function("reach_inside", 0, lambda: fuse.reach(INSIDE_BATCH))
-    connection.execute(_CUT)
+    connection.create_function("reach_inside", 0, lambda: fuse.reach(fuse.place))
+    connection.execute(_CUTS[fuse.place])
     # With no room to keep pages back, what is not committed yet is already on its way to the disk.
     connection.execute("PRAGMA cache_size = 1")
 

@@ -53,7 +53,7 @@ def refuse_inactive(agent_id: str) -> Answer:
 def find_key(text: str, store: Store, proven: Key | None = None) -> Key | None:
     """The key that `text` is, if it is one and not revoked; one proven before need only still stand."""
     if proven is not None:
-        return proven if store.find_key(proven.prefix) is proven else None
+        return proven if store.find_key(proven.prefix) == proven else None
     prefix = prefix_of(text, API_KEY)
     key = None if prefix is None else store.find_key(prefix)
     return key if matches(text, None if key is None else key.digest) else None
