@@ -17,9 +17,10 @@ from qwed.kernel.case import Case, Credentials
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
+from qwed.kernel.record_views import approval_view
 from qwed.kernel.registration import register
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views import agent_view, approval_view, budget_view, registered_view
+from qwed.kernel.views import agent_view, budget_view, registered_view
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import settings_from
 from qwed.store.agent import Agent

@@ -10,8 +10,9 @@ from qwed.api.paging import limit_of
 from qwed.kernel import approvals
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, read_fields
+from qwed.kernel.record_views import ApprovalView, approval_view
 from qwed.kernel.services import Services
-from qwed.kernel.views import ApprovalView, View, approval_view
+from qwed.kernel.views import View
 from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.words import ErrorCode
 

@@ -8,7 +8,8 @@ from qwed.api.paging import limit_of, sequence_of
 from qwed.kernel import organisations
 from qwed.kernel.answer import Problem
 from qwed.kernel.change import read_fields
-from qwed.kernel.views import ActivityView, View, activity_view
+from qwed.kernel.record_views import ActivityView, activity_view
+from qwed.kernel.views import View
 from qwed.store.agent import Key
 from qwed.words.clock import rfc3339
 

@@ -8,8 +8,9 @@ from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
+from qwed.kernel.record_views import ApprovalView
 from qwed.kernel.tools import Tool
-from qwed.kernel.views import AgentView, ApprovalView, BudgetView, RegisteredView
+from qwed.kernel.views import AgentView, BudgetView, RegisteredView
 from qwed.words import ErrorCode
 
 E = ErrorCode

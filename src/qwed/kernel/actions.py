@@ -6,10 +6,10 @@ import msgspec
 
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.approvals import EXPIRED, PENDING, expire
+from qwed.kernel.record_views import ActivityView, activity_fields, cost_of
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import text_of
-from qwed.kernel.views import ActivityView, activity_fields, cost_of
 from qwed.ledger import leaf
 from qwed.store.agent import Agent
 from qwed.store.protocol import Entry

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.approvals import expire
+from qwed.kernel.record_views import ActivityView, SummaryView, activity_view, summary_view
 from qwed.kernel.services import Services
-from qwed.kernel.views import ActivityView, SummaryView, View, activity_view, summary_view
+from qwed.kernel.views import View
 from qwed.store.agent import Agent
 from qwed.store.protocol import ActivityQuery, Entry
 from qwed.words import Decision, ErrorCode

@@ -12,12 +12,12 @@ import msgspec
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.change import GATE, HOUSE, Actor, change_of, keep
+from qwed.kernel.record_views import Resolution
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.tables import TRUST_MATRIX
 from qwed.kernel.trust import ELEVATION, evidence_of, refuse_evidence
-from qwed.kernel.views import Resolution
 from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent, AgentStatus

@@ -7,6 +7,7 @@ import msgspec
 
 from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.store.agent import Agent
@@ -112,16 +113,23 @@ def notices_of(
     return (Notice(notice_id, event, _encode(body).decode()),)
 
 
+def refuse_body(raw: Any, known: tuple[str, ...]) -> Problem | None:
+    """What is wrong with the body as a whole: it is no object, or has a field nobody knows."""
+    if not isinstance(raw, Mapping):
+        return problem(ErrorCode.MALFORMED, "the body must be an object")
+    unknown = next((name for name in raw if name not in known), None)
+    if unknown is None:
+        return None
+    return problem(ErrorCode.MALFORMED, f"unknown field {quoted(str(unknown))}: known are {', '.join(known)}")
+
+
 def read_fields(
     raw: Any, required: tuple[str, ...], optional: tuple[str, ...] = (), *, longest: int = LONGEST_TEXT
 ) -> dict[str, str] | Problem:
     """The texts of a body, or what is wrong with it."""
-    if not isinstance(raw, Mapping):
-        return problem(ErrorCode.MALFORMED, "the body must be an object")
-    for name in raw:
-        if name not in required and name not in optional:
-            known = ", ".join((*required, *optional))
-            return problem(ErrorCode.MALFORMED, f"unknown field `{str(name)[:64]}`: known are {known}")
+    wrong = refuse_body(raw, (*required, *optional))
+    if wrong is not None:
+        return wrong
     for name in required:
         if raw.get(name) is None:
             return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")

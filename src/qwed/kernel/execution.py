@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from qwed.kernel.actions import ActionView, action_view
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import HOUSE, change_of, keep
+from qwed.kernel.change import change_of, keep, refuse_body
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent
 from qwed.store.parts import Executed
 from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of
 
-_FIELDS = frozenset({"success", "result", "result_hash", "attestation"})
+_FIELDS = ("success", "result", "result_hash", "attestation")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -27,12 +27,9 @@ class Report(NamedTuple):
 
 def read_report(raw: Any) -> Report | Problem:
     """The report, or what is wrong with it."""
-    if not isinstance(raw, Mapping):
-        return problem(ErrorCode.MALFORMED, "the body must be an object")
-    for name in raw:
-        if name not in _FIELDS:
-            known = ", ".join(sorted(_FIELDS))
-            return problem(ErrorCode.MALFORMED, f"unknown field `{str(name)[:64]}`: known are {known}")
+    wrong = refuse_body(raw, _FIELDS)
+    if wrong is not None:
+        return wrong
     if "success" not in raw:
         return problem(ErrorCode.MISSING_FIELD, "`success` is required")
     if type(raw["success"]) is not bool:
@@ -73,7 +70,7 @@ async def log_execution(
     now = services.clock.now()
     change = change_of(
         Event.EXECUTED if permitted else Event.EXECUTED_UNPERMITTED,
-        by or HOUSE,
+        by,
         agent.organisation_id,
         now,
         agent_id=agent.agent_id,

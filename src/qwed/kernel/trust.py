@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import HOUSE, LONGEST_TEXT, Actor, change_of, keep, notices_of
-from qwed.kernel.request import quoted
+from qwed.kernel.change import HOUSE, LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.conduct import Offence
@@ -19,7 +18,7 @@ from qwed.words.clock import DAY, rfc3339
 from qwed.words.ids import timed_id
 
 ELEVATION, REDUCTION = "trust_elevation", "trust_reduction"
-_FIELDS = frozenset({"agent_id", "request", "from_level", "to_level", "justification", "evidence"})
+_FIELDS = ("agent_id", "request", "from_level", "to_level", "justification", "evidence")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,13 +89,9 @@ def refuse_evidence(evidence: Evidence, services: Services) -> Problem | None:
 
 def read_request(raw: Any, agent: Agent) -> Wanted | Problem:
     """The change that is asked for, or what is wrong with the request."""
-    if not isinstance(raw, Mapping):
-        return problem(ErrorCode.MALFORMED, "the body must be an object")
-    for name in raw:
-        if name not in _FIELDS:
-            return problem(
-                ErrorCode.MALFORMED, f"unknown field {quoted(str(name))}: known are {', '.join(sorted(_FIELDS))}"
-            )
+    wrong = refuse_body(raw, _FIELDS)
+    if wrong is not None:
+        return wrong
     if raw.get("agent_id") not in (None, agent.agent_id):
         return problem(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
     justification = raw.get("justification") or ""

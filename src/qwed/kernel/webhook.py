@@ -1,12 +1,11 @@
 """Ruling 4.10: where an organisation wants to be told, and of what."""
 
 import secrets
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import NOTICES, Actor, change_of, keep
+from qwed.kernel.change import NOTICES, Actor, change_of, keep, refuse_body
 from qwed.kernel.services import Services
 from qwed.store.parts import Webhook, WebhookChanged
 from qwed.words import ErrorCode, Event
@@ -24,11 +23,9 @@ class Wish(NamedTuple):
 
 def read_wish(raw: Any) -> Wish | Problem:
     """The URL and the events, or what is wrong with them; whether the URL may be used is asked elsewhere."""
-    if not isinstance(raw, Mapping):
-        return problem(ErrorCode.MALFORMED, "the body must be an object")
-    for name in raw:
-        if name not in _FIELDS:
-            return problem(ErrorCode.MALFORMED, f"unknown field `{str(name)[:64]}`: known are {', '.join(_FIELDS)}")
+    wrong = refuse_body(raw, _FIELDS)
+    if wrong is not None:
+        return wrong
     if not isinstance(raw.get("url"), str):
         return problem(ErrorCode.MISSING_FIELD, "`url` is required and must be a string")
     given = raw.get("events")

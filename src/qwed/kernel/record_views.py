@@ -1,0 +1,221 @@
+"""What is shown of the record: activities, approvals, summaries, in the shapes of spec 7."""
+
+from typing import Any
+
+import msgspec
+
+from qwed.kernel.views import Usd, View
+from qwed.ledger import leaf
+from qwed.store.protocol import Entry, KeptApproval, Tally
+from qwed.words import usd_from
+from qwed.words.clock import rfc3339
+
+
+class CostOfActivity(View, frozen=True, kw_only=True):
+    """What one decision was charged."""
+
+    usd: Usd
+    tokens: int
+
+
+class Resolution(View, frozen=True, kw_only=True):
+    """How an approval ended. `by` is the key that was shown; `approver` is whatever its holder stated."""
+
+    state: str
+    decision: str | None
+    by: str
+    at: str
+    reason: str
+    approver: str | None
+    self_approved: bool
+    activity_id: str
+
+
+class ExecutionView(View, frozen=True, kw_only=True):
+    """Spec 7.1, `execution`."""
+
+    success: bool
+    result_hash: str | None
+    at: str
+
+
+class ApprovalState(View, frozen=True, kw_only=True):
+    """The approval a PENDING decision asked for."""
+
+    approval_id: str
+    state: str
+    expires_at: str
+
+
+class ActivityView(View, frozen=True, kw_only=True):
+    """Spec 7.1. A change that is no decision names its `event`, and `change` says what it changed."""
+
+    activity_id: str
+    action_id: str
+    agent_id: str | None
+    timestamp: str
+    conversation_id: str | None
+    step_number: int | None
+    action_type: str | None
+    action: dict[str, Any] | None
+    corrected: dict[str, Any] | None
+    user_intent: str | None
+    justification: str | None
+    verification: dict[str, Any] | None
+    decision: str | None
+    error: dict[str, Any] | None
+    execution: ExecutionView | None
+    approval: ApprovalState | None
+    resolution: Resolution | None
+    event: str | None
+    change: dict[str, Any] | None
+    cost: CostOfActivity
+    latency_ms: float
+    by: str
+    attestation_id: str | None
+    log_index: int
+
+
+class ApprovalView(View, frozen=True, kw_only=True):
+    """One approval: `kind` is `action` (then `action_id` is what waits) or `trust_elevation` (then `request` is)."""
+
+    approval_id: str
+    kind: str
+    state: str
+    agent_id: str
+    action_id: str
+    action_hash: str | None
+    action: dict[str, Any] | None
+    corrected: dict[str, Any] | None
+    verification: dict[str, Any] | None
+    risk_level: str | None
+    user_intent: str | None
+    justification: str | None
+    request: dict[str, Any] | None
+    requested_by: str
+    created_at: str
+    expires_at: str
+    resolution: Resolution | None
+
+
+class SummaryView(View, frozen=True, kw_only=True):
+    """Spec 7.2, `summary`."""
+
+    total_actions: int
+    approved: int
+    denied: int
+    corrected: int
+    pending: int
+    budget_exceeded: int
+    total_cost_usd: Usd
+
+
+def activity_view(entry: Entry) -> ActivityView:
+    """An activity, from its leaf and the content beside it."""
+    return ActivityView(**activity_fields(entry))
+
+
+def activity_fields(entry: Entry) -> dict[str, Any]:
+    """The members of an ActivityView."""
+    kept = leaf.decode(entry.leaf)
+    content: dict[str, Any] = msgspec.json.decode(entry.payload)
+    verification = content.get("verification")
+    if verification is not None:
+        verification["latency_ms"] = kept.latency_us / 1000
+    return {
+        "activity_id": kept.activity_id,
+        "action_id": kept.activity_id,
+        "agent_id": kept.agent_id,
+        "timestamp": rfc3339(kept.time_ms / 1000),
+        "conversation_id": kept.conversation_id,
+        "step_number": kept.step_number,
+        "action_type": kept.action_type,
+        "action": content.get("action"),
+        "corrected": content.get("corrected"),
+        "user_intent": content.get("user_intent"),
+        "justification": content.get("justification"),
+        "verification": verification,
+        "decision": kept.decision,
+        "error": content.get("error"),
+        "execution": _execution_of(entry),
+        "approval": _approval_of(entry),
+        "resolution": None if entry.resolution is None else _resolution(entry.resolution),
+        "event": kept.event,
+        "change": None if kept.event is None else _change_of(kept, content),
+        "cost": cost_of(kept),
+        "latency_ms": kept.latency_us / 1000,
+        "by": kept.by,
+        "attestation_id": kept.attestation_id,
+        "log_index": entry.log_index,
+    }
+
+
+def cost_of(kept: leaf.Leaf) -> CostOfActivity:
+    """What a leaf was charged."""
+    return CostOfActivity(usd=usd_from(kept.cost_micros), tokens=kept.tokens)
+
+
+def _execution_of(entry: Entry) -> ExecutionView | None:
+    if entry.success is None or entry.executed_at is None:
+        return None
+    return ExecutionView(success=bool(entry.success), result_hash=entry.result_hash, at=rfc3339(entry.executed_at))
+
+
+def _approval_of(entry: Entry) -> ApprovalState | None:
+    if entry.approval_id is None or entry.approval_state is None or entry.expires_at is None:
+        return None
+    return ApprovalState(
+        approval_id=entry.approval_id, state=entry.approval_state, expires_at=rfc3339(entry.expires_at)
+    )
+
+
+_OF_A_CHANGE = ("about", "level_before", "level_after", "success", "result_hash")
+
+
+def _change_of(kept: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
+    """What changed: the members of the leaf that only a change has, and what was said about it."""
+    known = {name: getattr(kept, name) for name in _OF_A_CHANGE}
+    if kept.self_approved:
+        known["self_approved"] = True
+    return {name: value for name, value in known.items() if value is not None} | content
+
+
+def approval_view(approval: KeptApproval, now: float) -> ApprovalView:
+    """An approval as a person sees it."""
+    content = msgspec.json.decode(approval.payload)
+    asked = leaf.decode(approval.leaf)
+    return ApprovalView(
+        approval_id=approval.approval_id,
+        kind=approval.kind,
+        state=approval.state_at(now),
+        agent_id=approval.agent_id,
+        action_id=approval.activity_id,
+        action_hash=f"sha256:{approval.action_hash}" if approval.action_hash else None,
+        action=content.get("action"),
+        corrected=content.get("corrected"),
+        verification=content.get("verification"),
+        risk_level=asked.risk_level,
+        user_intent=content.get("user_intent"),
+        justification=content.get("justification"),
+        request=None if approval.request is None else msgspec.json.decode(approval.request),
+        requested_by=approval.requested_by,
+        created_at=rfc3339(approval.created_at),
+        expires_at=rfc3339(approval.expires_at),
+        resolution=None if approval.resolution is None else _resolution(approval.resolution),
+    )
+
+
+_resolution = msgspec.json.Decoder(Resolution).decode
+
+
+def summary_view(tally: Tally) -> SummaryView:
+    """The running sums of an agent."""
+    return SummaryView(
+        total_actions=tally.total_actions,
+        approved=tally.approved,
+        denied=tally.denied,
+        corrected=tally.corrected,
+        pending=tally.pending,
+        budget_exceeded=tally.budget_exceeded,
+        total_cost_usd=usd_from(tally.cost),
+    )
