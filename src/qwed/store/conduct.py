@@ -33,6 +33,7 @@ class Offence(StrEnum):
     BUDGET = "budget_abuse"
 
 
+_DENIALS = frozenset({Mark.DENIED, Mark.VIOLATION})
 PENALTY: dict[Offence, int] = {Offence.SECURITY: 2, Offence.DENIALS: 1, Offence.BUDGET: 1}
 """Spec 8.3: levels lost."""
 
@@ -52,7 +53,9 @@ class Conduct(NamedTuple):
         recent = (self.recent + mark.value)[-WINDOW:]
         rest = self.rest - 1 if self.rest else 0
         offences: tuple[Offence, ...] = (Offence.SECURITY,) if mark is Mark.VIOLATION else ()
-        if rest == 0 and _too_many_denials(recent):
+        # What is no denial raises no rate: it matters only where the rule is asked for the first time, or again.
+        asked = rest == 0 and (mark in _DENIALS or self.rest or len(recent) == ENOUGH)
+        if asked and _too_many_denials(recent):
             offences, rest = (*offences, Offence.DENIALS), WINDOW
         if mark is not Mark.EXCEEDED:
             return Conduct(recent, rest, self.exceeded), offences

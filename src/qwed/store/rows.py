@@ -67,6 +67,7 @@ _APPROVAL = (
 )
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
 SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (
     _APPROVAL + "WHERE p.organisation_id = ? AND (? IS NULL OR p.approval_id < ?) "

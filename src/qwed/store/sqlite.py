@@ -40,6 +40,8 @@ from qwed.words.clock import Clock
 MEMORY = ":memory:"
 FILE_NAME = "qwed.db"
 LOCK_NAME = "lock"
+NEVER = float("inf")
+_SOON = 1.0
 
 
 class DataDirectoryInUse(RuntimeError):
@@ -74,7 +76,7 @@ class SqliteStore(OutboxTable):
         )
         self._next_index: dict[str, int] = {}
         self._submitted = 0
-        self._asked_for_expired = 0.0
+        self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._all)
@@ -221,6 +223,8 @@ class SqliteStore(OutboxTable):
             for place, change in enumerate(fallout, settled.log_index + 1):
                 add_change(write, change, place)
             ticket = self._submit(write, agent.organisation_id)
+            if settlement.approval is not None:
+                self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
             self._live.accept(settlement, spent, conduct, past, self._submitted)
             for change in fallout:
                 accept(change.parts, self._desk())
@@ -236,10 +240,12 @@ class SqliteStore(OutboxTable):
             return ErrorCode.AGENT_SUSPENDED
         if current is not agent and current != agent:
             return ErrorCode.AGENT_CHANGED
-        waiting = self._live.usage(agent.agent_id).spent.open_approvals
-        if settlement.approval is not None and waiting >= self._max_open_approvals:
+        if settlement.approval is not None and self._too_many_wait(agent):
             return ErrorCode.APPROVALS_FULL
         return self._live.refuses_commit(reservation)
+
+    def _too_many_wait(self, agent: Agent) -> bool:
+        return self._live.usage(agent.agent_id).spent.open_approvals >= self._max_open_approvals
 
     def _degrade(self, settlement: Settlement, offences: Sequence[Offence]) -> tuple[Change, ...]:
         """Spec 8.3: the changes that the offences bring, each from where the one before it left the agent."""
@@ -269,6 +275,7 @@ class SqliteStore(OutboxTable):
                 write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
             ticket = self._submit(write, change.organisation_id)
             accept(change.parts, self._desk())
+            self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
             if spending is not None:
                 usage.spent = spent
             return ticket
@@ -305,15 +312,21 @@ class SqliteStore(OutboxTable):
             return self._live.usage(agent_id).spent.at(now)
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]:
-        """What has run out and is not settled; asked at most once a second."""
+        if now < self._next_expiry:
+            return ()
         with self._lock:
-            if now < self._asked_for_expired + 1:
-                return ()
-            self._asked_for_expired = now
-        found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED, (now, limit))]
-        if len(found) == limit:
-            self._asked_for_expired = 0.0
-        return [approval for approval in found if not self._known.taken(approval.approval_id)]
+            found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED, (now, limit))]
+            self._next_expiry = self._expiry_after(now, more=len(found) == limit)
+            return [approval for approval in found if not self._known.taken(approval.approval_id)]
+
+    def _expiry_after(self, now: float, *, more: bool) -> float:
+        """When to look again: at once where there is more, soon where the table does not show everything yet."""
+        if more:
+            return now
+        if self._writer.written < self._submitted:
+            return now + _SOON
+        row = self._one(rows.SELECT_NEXT_EXPIRY, (now,))
+        return NEVER if row is None or row[0] is None else float(row[0])
 
     # The database
 
@@ -358,6 +371,7 @@ class SqliteStore(OutboxTable):
                 write.ticket.fail(failure)
             announce(write.ticket for write in behind)
             self._next_index.clear()
+            self._next_expiry = 0.0
             self._known.forget()
             self._live.distrust()
 

@@ -52,7 +52,10 @@ class Write(msgspec.Struct, gc=False):
     @property
     def size(self) -> int:
         """Roughly how many characters it brings."""
-        return sum(len(row[_LEAF]) + len(row[_PAYLOAD]) for row in self.activities)
+        size = 0
+        for row in self.activities:
+            size += len(row[_LEAF]) + len(row[_PAYLOAD])
+        return size
 
 
 def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
