@@ -12,7 +12,7 @@ from qwed.kernel import approvals, standing, trust
 from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
-from qwed.kernel.approvals import expire
+from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.execution import log_execution, read_report
@@ -161,7 +161,7 @@ class Gate:
     def get_agent_budget(self, agent_id: str) -> Reply:
         """Spec 6.1."""
         agent = self._agent(agent_id)
-        expire(self.services, self.services.clock.now())
+        expire_of(agent, self.services, self.services.clock.now())
         return Reply(budget_view(agent, self.services.store.spent(agent_id, self.services.clock.now())))
 
     def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:

@@ -26,8 +26,7 @@ def test_large_actions_are_decided_and_not_remembered(gate: Gate) -> None:
     agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
     for number in range(50):
         assert _tool(gate, agent_id, number, 100_000).decision in ("APPROVED", "PENDING")
-    kept = gate.services.judgements._kept.values()
-    assert sum(len(one.judgement.payload) for one in kept) == 0
+    assert len(gate.services.judgements._kept) == 0
 
 
 def test_no_more_judgements_are_remembered_than_there_is_room_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import msgspec
 import pytest
 
 import qwed
-from qwed.gate import Gate
+from qwed.gate import Gate, GateError
 from qwed.kernel.wiring import close_services, open_services
 from qwed.settings import Settings
 from qwed.store.conversation import Step
@@ -303,7 +303,8 @@ def _settle(house: House, number: int, kind: str) -> Any:
 
 
 # What a person must approve makes several statements without reading anything first.
-ACTIONS = {ONE: None, SEVERAL: {"type": "send_email", "target": "someone@example.com"}}
+MAIL = {"type": "send_email", "target": "someone@example.com"}
+ACTIONS = {ONE: None, SEVERAL: MAIL}
 
 
 @pytest.mark.parametrize("kind", COMMITTING)
@@ -376,6 +377,81 @@ def test_a_write_that_cannot_be_bound_fails_alone_and_the_writer_goes_on(house: 
     assert house.ask().decision == "APPROVED"
 
 
+# What a person decides is kept or refused like a decision.
+
+
+class Waiting(NamedTuple):
+    house: House
+    approval_id: str
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Waiting]:
+    built = House(tmp_path / "data")
+    answer = built.gate.verify_action(
+        built.agent_id, {**MAIL, "cost": {"usd": 0.25}}, {"conversation_id": "mail", "step_number": 1}
+    )
+    assert answer.decision == "PENDING"
+    yield Waiting(built, answer.approval_id)
+    close_services(built.gate.services)
+    Books(built.directory).require_one_story()
+
+
+OF_A_CHANGE = {name: trouble for name, trouble in TROUBLES.items() if not name.endswith("at the conversation")} | {
+    "failing at begin": _failing_at("BEGIN"),
+    "failing at the approval": _failing_at("UPDATE approvals"),
+    "failing at the commit": _failing_at("COMMIT"),
+}
+LONG = "because " * 400
+"""More than what is left free inside the pages of a full database."""
+SETTLING: dict[str, tuple[Callable[[Gate, str], Any], int]] = {
+    "approved": (lambda gate, approval_id: gate.approve(approval_id, LONG), 250_000),
+    "rejected": (lambda gate, approval_id: gate.reject(approval_id, LONG), 0),
+}
+
+
+@pytest.mark.parametrize("state", SETTLING)
+@pytest.mark.parametrize("trouble", OF_A_CHANGE.values(), ids=OF_A_CHANGE)
+def test_a_disk_in_trouble_settles_no_approval_and_does_when_it_ends(
+    waiting: Waiting, tmp_path: Path, state: str, trouble: Trouble
+) -> None:
+    house, approval_id = waiting
+    settle, used = SETTLING[state]
+    with trouble(house):
+        for _attempt in range(3):
+            with pytest.raises(StoreError):
+                settle(house.gate, approval_id)
+        assert house.gate.list_approvals()[0]["state"] == "pending"
+        spent = house.store.spent(house.agent_id, house.hands.now)
+        assert (spent.pending_cost, spent.cost_day) == (250_000, 10_000 * house.approved)
+    house.require_memory_equals_disk(tmp_path / "copy")
+    assert settle(house.gate, approval_id)["state"] == state
+    spent = house.store.spent(house.agent_id, house.hands.now)
+    assert (spent.pending_cost, spent.cost_day) == (0, used + 10_000 * house.approved)
+    with pytest.raises(GateError, match=f"already {state}"):
+        settle(house.gate, approval_id)
+    house.require_memory_equals_disk(tmp_path / "later copy")
+
+
+@pytest.mark.parametrize("trouble", [_locked, _read_only, _failing_at("COMMIT")], ids=["locked", "read only", "commit"])
+def test_a_disk_in_trouble_changes_no_agent(house: House, tmp_path: Path, trouble: Trouble) -> None:
+    before = house.store.find_agent(house.agent_id)
+    verbs: tuple[Callable[[Gate], Any], ...] = (
+        lambda gate: gate.suspend_agent(house.agent_id, "stop"),
+        lambda gate: gate.rotate_token(house.agent_id),
+        lambda gate: gate.reduce_trust(house.agent_id, 0),
+        lambda gate: gate.suspend_all("stop"),
+    )
+    with trouble(house):
+        for verb in verbs:
+            with pytest.raises(StoreError):
+                verb(house.gate)
+        assert house.store.find_agent(house.agent_id) == before
+        assert not house.store.halted(before.organisation_id)
+    assert house.ask().decision == "APPROVED"
+    house.require_memory_equals_disk(tmp_path / "copy")
+
+
 # The same over HTTP, with a limit of the operating system on what the server may write.
 
 
@@ -415,6 +491,28 @@ def test_a_server_whose_disk_is_full_refuses_everyone_and_serves_again_when_ther
     approved = (during + after).count("APPROVED")
     assert budget["cost"]["current_daily_usd"] == approved / 100
     assert log["summary"]["approved"] == approved
+
+
+def test_a_server_whose_disk_is_full_settles_nothing_and_does_when_there_is_room(served: Server) -> None:
+    with httpx.Client(base_url=served.base_url, headers={"X-API-Key": served.owner_key}, timeout=60) as api:
+        agent_id = api.post("/agents/register", json={"name": "a", "principal_id": "p"}).json()["agent_id"]
+        body = {"action": MAIL, "context": {"conversation_id": "c", "step_number": 1}}
+        asked = api.post(f"/agents/{agent_id}/verify", json=body).json()
+        assert asked["decision"] == "PENDING"
+        approval = f"/approvals/{asked['approval_id']}"
+        refused = [f"{approval}/approve", f"{approval}/reject", f"/agents/{agent_id}/suspend", "/suspend-all"]
+        with _no_space(served):
+            for path in refused:
+                answer = api.post(path, json={"reason": "in need"})
+                assert (answer.status_code, answer.json()["error"]["code"]) == (503, "QWED-SYS-002")
+                assert answer.headers["retry-after"] == "1"
+            assert api.get(approval).json()["state"] == "pending"
+            action = api.get(f"/agents/{agent_id}/actions/{asked['action_id']}").json()
+            assert (action["decision"], action["attestation"]) == ("PENDING", None)
+        assert api.post(f"{approval}/approve", json={"reason": "there is room"}).status_code == 200
+        budget = api.get(f"/agents/{agent_id}/budget").json()["cost"]
+        assert (budget["current_daily_usd"], budget["held_usd"]) == (0.01, 0)
+        assert api.post(f"{approval}/approve", json={"reason": "once more"}).status_code == 409
 
 
 def _storm(server: Server, agent_id: str, name: str) -> list[str]:

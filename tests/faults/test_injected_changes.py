@@ -13,6 +13,7 @@ import pytest
 
 from qwed.gate import Gate, GateError
 from qwed.kernel import organisations, webhook
+from qwed.kernel.approvals import expire
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import Opened, close_services, open_services
@@ -144,7 +145,13 @@ VERBS = {
         _run_out,
         lambda gate, desk, _given: gate.get_agent_budget(desk.agent_id),
         "expired",
-        ("find_agent", "expired_approvals", "change", "spent"),
+        ("find_agent", "expired_approvals_of", "change", "spent"),
+    ),
+    "expire for everyone": Verb(
+        _run_out,
+        lambda gate, desk, _given: expire(gate.services, desk.hands.now),
+        "expired",
+        ("expired_approvals", "change"),
     ),
     "suspend": Verb(
         _nothing,
@@ -174,7 +181,7 @@ VERBS = {
         _nothing,
         lambda gate, desk, _given: gate.request_trust_change(desk.agent_id, 2),
         "trust_requested",
-        ("find_agent", "tally", "webhook", "change"),
+        ("find_agent", "halted", "tally", "webhook", "change"),
     ),
     "elevate": Verb(
         _elevation,
@@ -194,7 +201,9 @@ VERBS = {
         "executed",
         ("find_agent", "expired_approvals", "find_activity", "change", "expired_approvals", "find_activity"),
     ),
-    "halt": Verb(_nothing, lambda gate, _desk, _given: gate.suspend_all("stop"), "halted", ("halted", "change")),
+    "halt": Verb(
+        _nothing, lambda gate, _desk, _given: gate.suspend_all("stop"), "halted", ("halted", "webhook", "change")
+    ),
     "resume": Verb(
         lambda desk: desk.gate.suspend_all("stop"),
         lambda gate, _desk, _given: gate.reactivate_all("go on"),
@@ -332,7 +341,7 @@ def test_an_approval_without_its_signature_is_kept_and_its_signature_is_issued_l
 ) -> None:
     """The attestation is made from the log whenever it is asked for, so that an approval never waits for one."""
     approval_id = _pending(desk)
-    signer = Failing(desk.services.signer, "attest", failure)
+    signer: Any = Failing(desk.services.signer, "attest", failure)
     gate = Gate(desk.opened._replace(services=replace(desk.services, signer=signer)))
     action_id = gate.approve(approval_id, "fine")["action_id"]
     with pytest.raises(type(failure)):

@@ -214,7 +214,10 @@ def test_the_activity_and_the_audit_query(api: httpx.Client, agent: Json) -> Non
         "context": {"conversation_id": "conv_123", "step_number": 1},
         "options": {"require_attestation": True},
     }
-    assert api.post(f"/agents/{agent['agent_id']}/verify", json=body).json()["decision"] == "APPROVED"
+    answer = api.post(f"/agents/{agent['agent_id']}/verify", json=body).json()
+    assert answer["decision"] == "APPROVED"
+    place = f"/agents/{agent['agent_id']}/actions/{answer['action_id']}/execution"
+    assert api.post(place, json={"success": True, "result": [[1], [2]]}).status_code == 200
     page = api.get(f"/agents/{agent['agent_id']}/activity").json()
     (activity,) = page["activities"]
     assert activity["activity_id"].startswith("act_")
@@ -223,7 +226,8 @@ def test_the_activity_and_the_audit_query(api: httpx.Client, agent: Json) -> Non
     assert _kept(printed, activity)
     assert _kept({"status": "VERIFIED", "engine": "sql"}, activity["verification"])
     assert "latency_ms" in activity["verification"]
-    assert "execution" in activity
+    assert activity["execution"]["success"] is True
+    assert activity["execution"]["result_hash"].startswith("sha256:")
     asked = api.get(f"/agents/{agent['agent_id']}/activity?from=2025-12-01&to=2025-12-20").json()
     assert asked["agent_id"] == agent["agent_id"]
     assert asked["period"] == {"from": "2025-12-01T00:00:00Z", "to": "2025-12-20T00:00:00Z"}
@@ -248,3 +252,29 @@ def test_the_calls_of_the_sdk_example_over_http(api: httpx.Client) -> None:
     assert result["decision"] == "APPROVED"
     assert result["verified_query"] == "SELECT * FROM users"
     assert result["action_id"].startswith("act_")
+    executed = {"success": True, "attestation": result.get("attestation")}
+    logged = api.post(f"/agents/{agent['agent_id']}/actions/{result['action_id']}/execution", json=executed)
+    assert (logged.status_code, logged.json()["execution"]["success"]) == (200, True)
+
+
+@spec("8.2")
+def test_the_trust_elevation_is_not_believed_for_its_own_evidence(api: httpx.Client, agent: Json) -> None:
+    body = {
+        "agent_id": agent["agent_id"],
+        "request": "trust_elevation",
+        "from_level": 1,
+        "to_level": 2,
+        "justification": "30 days of safe operation",
+        "evidence": {
+            "days_active": 30,
+            "total_actions": 50000,
+            "denied_actions": 50,
+            "denial_rate": 0.001,
+            "attestations": 50000,
+        },
+    }
+    response = api.post(f"/agents/{agent['agent_id']}/trust", json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "QWED-REQ-009")
+    computed = response.json()["error"]["details"]["evidence"]
+    assert set(computed) == set(body["evidence"])
+    assert computed["total_actions"] == 0

@@ -111,6 +111,15 @@ def family(house: House) -> Iterator[People]:
         yield People(owner, *others)
 
 
+@pytest.fixture(scope="session")
+def neighbour(house: House) -> dict[str, Any]:
+    """An agent of another organisation."""
+    with house.client("foreign") as foreign:
+        body = {"name": "next door", "principal_id": "user_456"}
+        agent: dict[str, Any] = foreign.post("/agents/register", json=body).json()
+    return agent
+
+
 def _key(owner: httpx.Client, role: str) -> dict[str, str]:
     made: dict[str, str] = owner.post("/keys", json={"name": role, "role": role}).json()
     return made

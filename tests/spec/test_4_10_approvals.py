@@ -13,7 +13,6 @@ from qwed.gate import GateError
 from tests.conftest import Asking
 from tests.spec.asking import (
     EMAIL,
-    SUM,
     WRITE,
     Json,
     action_of,

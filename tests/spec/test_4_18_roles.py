@@ -90,6 +90,7 @@ class Scene(NamedTuple):
     """An active agent of the house with an action that waits, and a spare key."""
 
     house: House
+    client: httpx.Client
     agent: dict[str, Any]
     ids: dict[str, str]
 
@@ -104,22 +105,28 @@ class Scene(NamedTuple):
         path = _IN_PATH.sub(lambda found: (ids or self.ids)[found[1]], operation.path)
         body = body_of(operation.name)
         content = {} if body is None else {"json": body}
-        return httpx.request(operation.method, self.house.base_url + path, headers=headers, timeout=30, **content)
+        return self.client.request(operation.method, path, headers=headers, **content)
+
+
+@pytest.fixture(scope="module")
+def client(house: House) -> Iterator[httpx.Client]:
+    with house.client() as opened:
+        yield opened
 
 
 @pytest.fixture
-def scene(house: House) -> Scene:
+def scene(house: House, client: httpx.Client) -> Scene:
     with house.client("owner") as owner:
         owner.post("/reactivate-all", json={"reason": "a new scene"})
         profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
         agent = owner.post("/agents/register", json=profile).json()
-        waiting = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
+        waiting: dict[str, Any] = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
         waiting |= {"context": {"conversation_id": "c", "step_number": 1}}
         asked = owner.post(f"/agents/{agent['agent_id']}/verify", json=waiting).json()
         spare = owner.post("/keys", json={"name": "spare", "role": "member"}).json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
     ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL}
-    return Scene(house, agent, ids)
+    return Scene(house, client, agent, ids)
 
 
 def _code(response: httpx.Response) -> str | None:
@@ -210,14 +217,12 @@ def test_a_revoked_key_beside_a_good_token_opens_nothing_either(operations: list
 @spec("B")
 def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -> None:
     member = scene.headers("member")
-    statuses = {
-        operation.name: scene.ask(operation, member).status_code
-        for operation in operations
-        if "member" in WHO[operation.name] and operation.name not in ("change_trust", "report_execution")
-    }
-    assert {name: status for name, status in statuses.items() if status not in (200, 201)} == {"verify": 403} | {
-        "verify_tool": 403
-    } or all(status in (200, 201) for status in statuses.values())
+    allowed = [operation for operation in operations if "member" in WHO[operation.name]]
+    allowed.sort(key=lambda operation: operation.name in _LAST)
+    statuses = {operation.name: scene.ask(operation, member).status_code for operation in allowed}
+    # The action still waits and there is no evidence yet: asked for rightly, and not possible as things stand.
+    expected = {"change_trust": 409, "report_execution": 409, "register_agent": 201}
+    assert statuses == {operation.name: expected.get(operation.name, 200) for operation in allowed}
 
 
 # An agent that holds a member key
@@ -339,7 +344,7 @@ def test_an_agent_with_a_member_key_cannot_make_anything_better_for_itself(
             for path, body in _tries(operation, captive):
                 content = {} if body is None else {"json": body}
                 response = client.request(operation.method, path, headers=headers, **content)
-                assert response.status_code < 500, (operation, response.text)
+                assert response.status_code < 500 or operation.name == "ready", (operation, response.text)
                 permitted += operation.name in _DECIDES and response.json()["decision"] in ("APPROVED", "CORRECTED")
         after, paid = _standing_of(captive), tenant.ask("GET", f"/agents/{tenant.agents[0]}/budget")["cost"]
     worse = {"status": "suspended"} if credential != "token" else {}

@@ -9,9 +9,10 @@ import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, UNDECIDED, WRITE, Json, action_of, said, settle
-from tests.spec.conftest import People
+from tests.spec.conftest import House, People
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.wire import asked_at_once, message
 
 COST, RATE, TOKENS = (("BUDGET_EXCEEDED", f"QWED-AGENT-BUDGET-00{number}") for number in (1, 2, 3))
 DAY = 86_400
@@ -111,6 +112,35 @@ def test_a_refused_approval_holds_on(people: People) -> None:
     assert _money(ask) == (0, 0.6)
 
 
+@spec("6.2", "9.4")
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_a_person_who_decides_amid_a_rush_lets_nobody_past_the_limit(house: House, people: People, verb: str) -> None:
+    ask = people.hire(budget={"max_daily_cost_usd": 1})
+    waiting = ask(_costing(0.5, EMAIL), 1)
+    headers = {"x-api-key": house.keys["approver"]}
+    spending = [
+        message(
+            f"/agents/{ask.agent_id}/verify",
+            {"action": _costing(0.1), "context": {"conversation_id": str(number), "step_number": 1}},
+            headers,
+        )
+        for number in range(24)
+    ]
+    settling = message(f"/approvals/{waiting['approval_id']}/{verb}", {"reason": "amid a rush"}, headers)
+    heard = asked_at_once(house.base_url, [*spending[:4], settling, *spending[4:]], 8)
+    decisions = [each.json.get("decision") for each in heard if each is not None]
+    assert decisions.count(None) == 1
+    spent = decisions.count("APPROVED") / 10 + (0.5 if verb == "approve" else 0)
+    current, held = _money(ask)
+    assert current == pytest.approx(spent)
+    assert held == 0
+    assert current <= 1
+    # Whoever comes after the rush gets what is left of the dollar, and no more.
+    rest = [ask(_costing(0.1), 1, conversation=f"after {number}")["decision"] for number in range(6)]
+    assert _money(ask) == (1, 0)
+    assert rest == ["APPROVED"] * round(10 - 10 * spent) + ["BUDGET_EXCEEDED"] * (6 - round(10 - 10 * spent))
+
+
 def _spender(gate: Gate) -> tuple[str, Callable[[Json, int], Any]]:
     agent: str = gate.register_agent(name="spender", principal_id="u", budget={"max_daily_cost_usd": 1})["agent_id"]
 
@@ -143,6 +173,21 @@ def test_what_has_run_out_does_not_stand_in_the_way_of_the_decision_that_needs_i
         # Nobody has looked since: the decision itself frees it.
         assert said(ask(_costing(1), 2)) == ("APPROVED", None)
         assert gate.get_agent_budget(agent)["cost"]["current_daily_usd"] == 1
+
+
+@spec("6.2")
+@pytest.mark.parametrize("whose", ["its own", "another's"])
+def test_however_much_has_run_out_all_of_it_is_free(whose: str) -> None:
+    hands = HandClock()
+    with qwed.open(clock=hands.clock(), approval_ttl_seconds=3_600, engine_price_usd=2_500) as gate:
+        agent, ask = _spender(gate)
+        busy = agent if whose == "its own" else gate.register_agent(name="busy", principal_id="u")["agent_id"]
+        for number in range(300):
+            context = {"conversation_id": str(number), "step_number": 1}
+            assert gate.verify_action(busy, EMAIL, context)["decision"] == "PENDING"
+        assert ask(_costing(0.25, EMAIL), 1)["decision"] == "PENDING"
+        hands.turn(3_600)
+        assert said(ask(_costing(1), 2)) == ("APPROVED", None)
 
 
 @spec("6.2")

@@ -1,6 +1,7 @@
 """Spec 7.1: what was said about an action is kept with it, a secret never, however the request ended."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ LEAK = {"type": "send_email", "parameters": {"to": "a@example.com", "body": f"ke
 @spec("7.1")
 def test_the_intent_of_each_request_is_kept_also_when_the_action_was_judged_before(ask: Asking) -> None:
     for step, intent in enumerate([None, "first", "second"], start=1):
-        said = {} if intent is None else {"user_intent": intent}
+        said: dict[str, Any] = {} if intent is None else {"user_intent": intent}
         ask(SUM, step, conversation=f"c{step}", **said)
     assert [entry["user_intent"] for entry in ask.activity()["activities"]] == ["second", "first", None]
 

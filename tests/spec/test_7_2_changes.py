@@ -1,4 +1,4 @@
-"""Spec 7.2 for what is no decision: the kinds of activity, periods and pages of them, and a summary of decisions only."""
+"""Spec 7.2 for what is no decision: kinds of activity, their periods and pages; the summary counts decisions only."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -101,7 +101,7 @@ def test_a_period_holds_changes_as_it_holds_decisions(eventful: Asking) -> None:
     listed = eventful.activity(kind="all")["activities"]
     oldest, newest = listed[-1]["timestamp"], listed[0]["timestamp"]
     assert len(eventful.activity(**{"kind": "all", "from": oldest})["activities"]) == len(listed)
-    assert _named(eventful.activity(**{"kind": "change", "to": oldest})) == []
+    assert _named(eventful.activity(kind="change", to=oldest)) == []
     assert "trust_lowered" not in _named(eventful.activity(kind="all", to=newest))
 
 

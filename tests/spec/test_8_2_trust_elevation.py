@@ -15,6 +15,7 @@ from tests.spec.asking import EMAIL, FALSE, Json, another, changes_of, refusal_o
 from tests.spec.conftest import House, People, furnished, living_in
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.wire import asked_at_once, message
 
 ENOUGH = 3
 DAY = 86_400
@@ -197,6 +198,16 @@ def test_an_agent_has_one_request_at_a_time(staff: People) -> None:
     assert trust_of(ask) == 2
     # Decided is decided.
     assert refusal_of(settle(staff.approver, first)) == (409, "QWED-REQ-009")
+
+
+@spec("8.2", "9.4")
+def test_of_many_requests_at_once_one_waits(nursery: House, staff: People) -> None:
+    ask = _proven(staff)
+    headers = {"x-api-key": nursery.keys["member"]}
+    calls = [message(f"/agents/{ask.agent_id}/trust", {"to_level": 2}, headers)] * 8
+    heard = asked_at_once(nursery.base_url, calls, len(calls))
+    assert sorted(0 if each is None else each.status for each in heard) == [202] + [409] * 7
+    assert len(changes_of(ask, "trust_requested")) == 1
 
 
 @spec("8.2")

@@ -1,10 +1,13 @@
 """Ruling 4.11 for every code of appendix A and beside it: which check refused, whether to retry, what would pass."""
 
 import re
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -13,44 +16,15 @@ from qwed.words import ErrorCode as E
 from tests.conftest import Asking
 from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, Json, another, refusal_of, settle
 from tests.spec.conftest import House, People, furnished, living_in
+from tests.spec.scene import SECRET, STATE, Scene, raw, require_discretion
 from tests.spec.sections import spec
-
-SECRET = "AKIAIOSFODNN7EXAMPLE"
-STATE = "0" * 64
-ODD = "x\n\x1b[31m\u202e" + "y" * 500
-
-
-class Scene(NamedTuple):
-    """Who there is, and an agent nobody has asked anything."""
-
-    house: House
-    people: People
-    ask: Asking
-    neighbour: Json
-    """An agent of another organisation."""
-
-    def verify(self, action: Any = SUM, step: Any = 1, **context: Any) -> httpx.Response:
-        return self.ask.send({"action": action, "context": {"conversation_id": "c", "step_number": step, **context}})
-
-    def sent(self, body: Any, **headers: str) -> httpx.Response:
-        return self.ask.send(body, headers)
-
-    def plain(self, method: str, path: str, body: Any = None, key: str | None = "owner") -> httpx.Response:
-        with self.house.client(key) as client:
-            return client.request(method, path.replace("{agent}", f"/agents/{self.ask.agent_id}"), json=body)
-
-    def last(self, *responses: httpx.Response) -> httpx.Response:
-        return responses[-1]
+from tests.support.server import Server
 
 
 def _again(scene: Scene, key: str) -> httpx.Response:
     first, second = ({"action": another(n), "context": {"conversation_id": "c", "step_number": 1}} for n in (1, 2))
     assert scene.sent(first, **{"Idempotency-Key": key}).status_code == 200
     return scene.sent(second, **{"Idempotency-Key": key})
-
-
-def _raw(scene: Scene, path: str, content: bytes) -> httpx.Response:
-    return scene.people.member.post(path.replace("{agent}", f"/agents/{scene.ask.agent_id}"), content=content)
 
 
 def _of(scene: Scene, **fields: Any) -> Scene:
@@ -118,7 +92,7 @@ DECIDING: list[tuple[E, str, Reach]] = [
     (
         E.NOT_DETERMINISTIC,
         "NaN",
-        lambda s: _raw(
+        lambda s: raw(
             s,
             "{agent}/verify",
             b'{"action": {"type": "calculate", "query": "1", "parameters": {"n": NaN}},'
@@ -148,13 +122,13 @@ DECIDING: list[tuple[E, str, Reach]] = [
     (E.INSUFFICIENT_TRUST, "critical", lambda s: s.verify(DELETE)),
     (E.INSUFFICIENT_TRUST, "sql", lambda s: s.verify({"type": "execute_sql", "query": "DROP TABLE t"})),
     (E.NEEDS_APPROVAL, "medium", lambda s: s.verify(EMAIL)),
-    (E.MALFORMED, "no JSON", lambda s: _raw(s, "{agent}/verify", b"{")),
+    (E.MALFORMED, "no JSON", lambda s: raw(s, "{agent}/verify", b"{")),
     (E.MALFORMED, "no object", lambda s: s.sent([])),
     (E.MALFORMED, "unknown field", lambda s: s.sent({"action": SUM, "hurry": True})),
-    (E.MALFORMED, "deep", lambda s: _raw(s, "{agent}/verify", b"[" * 100 + b"]" * 100)),
-    (E.MALFORMED, "twice", lambda s: _raw(s, "{agent}/verify", b'{"a": 1, "a": 2}')),
+    (E.MALFORMED, "deep", lambda s: raw(s, "{agent}/verify", b"[" * 100 + b"]" * 100)),
+    (E.MALFORMED, "twice", lambda s: raw(s, "{agent}/verify", b'{"a": 1, "a": 2}')),
     (E.MALFORMED, "other agent", lambda s: s.sent({"action": SUM, "agent_id": s.neighbour["agent_id"]})),
-    (E.TOO_LARGE, "bytes", lambda s: _raw(s, "{agent}/verify", b" " * (1 << 21))),
+    (E.TOO_LARGE, "bytes", lambda s: raw(s, "{agent}/verify", b" " * (1 << 21))),
     (E.MISSING_FIELD, "tool", lambda s: s.verify({"type": "tool_call"})),
     (
         E.BAD_OPTION,
@@ -189,16 +163,16 @@ PLAIN: list[tuple[E, str, Reach]] = [
     (
         E.NOT_DETERMINISTIC,
         "result",
-        lambda s: _raw(
+        lambda s: raw(
             s,
             f"{{agent}}/actions/{s.verify().json()['action_id']}/execution",
             b'{"success": true, "result": Infinity}',
         ),
     ),
-    (E.MALFORMED, "no JSON", lambda s: _raw(s, "/agents/register", b"{")),
+    (E.MALFORMED, "no JSON", lambda s: raw(s, "/agents/register", b"{")),
     (E.MALFORMED, "unknown field", lambda s: s.plain("POST", "/keys", {"name": "x", "role": "member", "admin": True})),
     (E.MALFORMED, "trust field", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 2, "hurry": 1})),
-    (E.TOO_LARGE, "bytes", lambda s: _raw(s, "/agents/register", b" " * (1 << 21))),
+    (E.TOO_LARGE, "bytes", lambda s: raw(s, "/agents/register", b" " * (1 << 21))),
     (E.MISSING_FIELD, "reason", lambda s: s.plain("POST", "{agent}/suspend", {})),
     (E.MISSING_FIELD, "success", lambda s: s.plain("POST", "{agent}/actions/act_0/execution", {})),
     (E.BAD_OPTION, "level", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 3})),
@@ -242,14 +216,18 @@ ON_A_SERVER_OF_ITS_OWN: dict[E, dict[str, str]] = {
 }
 """Rows that settings bring about for every request of a kind."""
 
+UNDER_PRESSURE: dict[E, dict[str, str]] = {
+    E.RATE_LIMITED: {"QWED_RATE_LIMIT_PER_KEY": "1"},
+    E.OVERLOADED: {"QWED_MAX_IN_FLIGHT": "1"},
+    E.DEPENDENCY_DOWN: {},
+}
+"""Rows that say no to anybody, on every route."""
+
 NOT_BY_ONE_REQUEST = {
-    E.AGENT_CHANGED: "the agent must be changed while the decision is made: tests/faults",
+    E.AGENT_CHANGED: "the agent must be changed while the decision is made: test_8_3_while_deciding",
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SURPRISE: "a surprise in our own code: tests/faults",
     E.ENGINE_UNAVAILABLE: "every worker must be busy: tests/faults",
-    E.DEPENDENCY_DOWN: "the store or the limiter must fail: tests/faults and test_9_6_rate_limiting",
-    E.RATE_LIMITED: "the window must be full: test_9_6_rate_limiting",
-    E.OVERLOADED: "too many requests must be in flight: tests/faults",
     E.TAMPERING_FOUND: "the log must have lost a row behind the server's back",
     E.ENVIRONMENT_COMPROMISED: "the server does not start: test_9_7_environment_integrity",
     E.UNKNOWN_TYPE: "of the engine endpoints, which are not part of the server yet",
@@ -268,13 +246,6 @@ PRINTED = re.compile(r"Unknown tool '\w+' requires explicit allowlisting \(risk_
 @pytest.fixture
 def scene(house: House, people: People, neighbour: Json) -> Scene:
     return Scene(house, people, people.hire(), neighbour)
-
-
-@pytest.fixture(scope="session")
-def neighbour(house: House) -> Json:
-    with house.client("foreign") as foreign:
-        agent: Json = foreign.post("/agents/register", json={"name": "next door", "principal_id": "user_456"}).json()
-    return agent
 
 
 def _require_lesson(response: httpx.Response, code: E, *, final: bool) -> Json:
@@ -296,17 +267,9 @@ def _require_sentence(text: str) -> None:
     assert not text[0].isupper() or text.startswith(("JSON", "SQL", "UTF-8")) or PRINTED.fullmatch(text)
 
 
-def _require_discretion(response: httpx.Response, scene: Scene) -> None:
-    said = response.text + str(response.headers)
-    agents = (scene.ask.agent, scene.neighbour, scene.house.suspended)
-    hidden = {*scene.house.keys.values(), *(agent["agent_token"] for agent in agents), SECRET}
-    hidden |= {scene.neighbour["agent_id"], scene.neighbour["name"], scene.house.suspended["agent_id"]}
-    assert [each for each in hidden if each in said] == []
-
-
 @spec("A")
 def test_every_code_is_reached_or_has_a_reason() -> None:
-    reached = {code for code, _name, _reach in (*DECIDING, *PLAIN)} | set(ON_A_SERVER_OF_ITS_OWN)
+    reached = {code for code, _name, _reach in (*DECIDING, *PLAIN)} | {*ON_A_SERVER_OF_ITS_OWN, *UNDER_PRESSURE}
     assert reached | set(NOT_BY_ONE_REQUEST) == set(E)
     assert reached & set(NOT_BY_ONE_REQUEST) == set()
 
@@ -321,7 +284,7 @@ def test_a_refused_decision_teaches(scene: Scene, code: E, name: str, reach: Rea
     )
     assert body["decision"] == expected.get(code, "DENIED")
     assert "attestation" not in body
-    _require_discretion(response, scene)
+    require_discretion(response, scene)
 
 
 @spec("A")
@@ -330,7 +293,7 @@ def test_a_refusal_beside_decisions_teaches(scene: Scene, code: E, name: str, re
     response = reach(scene)
     body = _require_lesson(response, code, final=FINAL.get((code, name), code.final))
     assert set(body) == {"error"}
-    _require_discretion(response, scene)
+    require_discretion(response, scene)
 
 
 @spec("A")
@@ -342,6 +305,68 @@ def test_a_refusal_by_the_settings_teaches(tmp_path: Path, code: E) -> None:
         response = ask.send({"action": EMAIL, "context": {"conversation_id": "c", "step_number": 1}})
         error = _require_lesson(response, code, final=code.final)["error"]
         assert error["check"] == code.check
+
+
+def _lose_the_store(server: Server, _held: ExitStack) -> None:
+    for file in server.data_dir.glob("qwed.db*"):
+        file.unlink()
+
+
+def _take_the_only_place(server: Server, held: ExitStack) -> None:
+    """A request whose body is asked for, and does not come."""
+    place = urlsplit(server.base_url)
+    line = held.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
+    line.sendall(
+        f"POST /agents/register HTTP/1.1\r\nHost: {place.netloc}\r\nX-API-Key: {server.owner_key}\r\n"
+        "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
+    )
+    assert line.recv(4096).startswith(b"HTTP/1.1 100")
+
+
+def _fill_the_window(_server: Server, _held: ExitStack) -> None:
+    """One request was enough."""
+
+
+def _pressed(code: E, press: Callable[[], None], send: Callable[[], httpx.Response]) -> httpx.Response:
+    """The refusal; a busy machine may let the pressure go before it is asked."""
+    response = send()
+    for _ in range(5):
+        if response.status_code == code.http:
+            break
+        press()
+        response = send()
+    return response
+
+
+_PRESS: dict[E, Callable[[Server, ExitStack], None]] = {
+    E.RATE_LIMITED: _fill_the_window,
+    E.OVERLOADED: _take_the_only_place,
+    E.DEPENDENCY_DOWN: _lose_the_store,
+}
+
+
+@spec("A")
+@pytest.mark.parametrize("code", UNDER_PRESSURE, ids=lambda code: code.name)
+def test_a_refusal_under_pressure_teaches_on_every_route_and_says_when_to_come_back(tmp_path: Path, code: E) -> None:
+    server = Server(tmp_path / "data", **UNDER_PRESSURE[code])
+    try:
+        with (
+            ExitStack() as held,
+            httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner,
+        ):
+            body = {"name": "a", "principal_id": "u"}
+            agent_id = owner.post("/agents/register", json=body).json().get("agent_id", "agent_0")
+            request = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
+            plain, deciding = (
+                _pressed(code, lambda: _PRESS[code](server, held), partial(owner.post, path, json=sent))
+                for path, sent in (("/agents/register", body), (f"/agents/{agent_id}/verify", request))
+            )
+    finally:
+        server.kill()
+    assert set(_require_lesson(plain, code, final=False)) == {"error"}
+    assert _require_lesson(deciding, code, final=False)["decision"] == "DENIED"
+    for response in (plain, deciding):
+        assert int(response.headers["retry-after"]) == response.json()["error"]["retry_after"] >= 1
 
 
 @spec("A")
@@ -375,83 +400,6 @@ def test_a_denied_action_passes_once_the_suggestion_is_followed(scene: Scene) ->
     assert scene.verify(SUM, 4).json()["decision"] == "APPROVED"
     assert "new conversation_id" in scene.verify(SUM, 51).json()["error"]["suggestion"]
     assert scene.verify(SUM, 1, conversation_id="another").json()["decision"] == "APPROVED"
-
-
-def _context() -> Json:
-    return {"conversation_id": "c", "step_number": 1}
-
-
-ECHOES: dict[str, Callable[[Scene, str], httpx.Response]] = {
-    "action type": lambda s, text: s.verify({"type": text}),
-    "tool": lambda s, text: s.verify({"type": "tool_call", "tool": text}),
-    "tool in the path": lambda s, _text: s.plain("POST", "{agent}/tools/x", {"context": _context()}),
-    "field of a request": lambda s, text: s.sent({"action": SUM, "context": _context(), text: 1}),
-    "field of an action": lambda s, text: s.verify({**SUM, text: 1}),
-    "field of a context": lambda s, text: s.sent({"action": SUM, "context": {**_context(), text: 1}}),
-    "option": lambda s, text: s.sent({"action": SUM, "context": _context(), "options": {text: 1}}),
-    "threshold": lambda s, text: s.sent({"action": SUM, "context": _context(), "options": {"risk_threshold": text}}),
-    "state source": lambda s, text: s.verify(pre_action_state_hash=STATE, state_source=text),
-    "dialect": lambda s, text: s.verify({"type": "execute_sql", "query": "SELECT 1", "parameters": {"dialect": text}}),
-    "language": lambda s, text: s.verify({"type": "execute_code", "code": "1", "parameters": {"language": text}}),
-    "query": lambda s, text: s.verify({"type": "calculate", "query": f"1/0 {text}"}),
-    "formula": lambda s, text: s.verify({"type": "verify_logic", "query": f"({text} x)"}),
-    "sql": lambda s, text: s.verify({"type": "execute_sql", "query": f"SELECT {text} FROM {text}; {text}"}),
-    "code": lambda s, text: s.verify({"type": "execute_code", "code": f"import os\nos.system('{text}')"}),
-    "shell": lambda s, text: s.verify({"type": "shell_command", "query": f"curl http://{text} | sh"}),
-    "path": lambda s, text: s.verify({"type": "file_delete", "target": text}),
-    "field of a registration": lambda s, text: s.plain("POST", "/agents/register", {"name": "x", text: 1}),
-    "agent type": lambda s, text: s.plain("POST", "/agents/register", {"name": "x", "principal_id": "u", "type": text}),
-    "trust word": lambda s, text: s.plain(
-        "POST", "/agents/register", {"name": "x", "principal_id": "u", "trust_level": text}
-    ),
-    "permission": lambda s, text: s.plain(
-        "POST", "/agents/register", {"name": "x", "principal_id": "u", "permissions": {text: 1}}
-    ),
-    "budget": lambda s, text: s.plain(
-        "POST", "/agents/register", {"name": "x", "principal_id": "u", "budget": {text: 1}}
-    ),
-    "field of a trust request": lambda s, text: s.plain("POST", "{agent}/trust", {"to_level": 2, text: 1}),
-    "field of a reason": lambda s, text: s.plain("POST", "{agent}/suspend", {"reason": "x", text: 1}),
-    "field of a key": lambda s, text: s.plain("POST", "/keys", {"name": "x", "role": "member", text: 1}),
-    "role": lambda s, text: s.plain("POST", "/keys", {"name": "x", "role": text}),
-    "field of an execution": lambda s, text: s.plain(
-        "POST", "{agent}/actions/act_0/execution", {"success": True, text: 1}
-    ),
-    "field of a webhook": lambda s, text: s.plain("PUT", "/webhook", {"url": "https://example.com", text: 1}),
-    "url": lambda s, text: s.plain("PUT", "/webhook", {"url": f"https://{text}@example.com/"}),
-    "field of a tool": lambda s, text: s.plain("PUT", "/tools/post_invoice", {"risk_level": "low", text: 1}),
-    "risk of a tool": lambda s, text: s.plain("PUT", "/tools/post_invoice", {"risk_level": text}),
-    "engine of a tool": lambda s, text: s.plain(
-        "PUT", "/tools/post_invoice", {"risk_level": "low", "verification_engine": text}
-    ),
-    "key twice": lambda s, text: _raw(
-        s,
-        "{agent}/verify",
-        httpx.Request("POST", "http://x", json={text: 1}).content.replace(b"}", b"")
-        + b","
-        + httpx.Request("POST", "http://x", json={text: 1}).content.replace(b"{", b""),
-    ),
-    "query parameter": lambda s, text: s.people.owner.get(f"/agents/{s.ask.agent_id}/activity", params={text: 1}),
-}
-
-
-@spec("A")
-@pytest.mark.parametrize("place", ECHOES)
-def test_a_secret_that_was_sent_is_not_said_again(scene: Scene, place: str) -> None:
-    response = ECHOES[place](scene, SECRET)
-    assert response.status_code < 500
-    assert response.json()["error"]["code"]
-    _require_discretion(response, scene)
-
-
-@spec("A")
-@pytest.mark.parametrize("place", ECHOES)
-def test_what_was_sent_is_repeated_short_and_on_one_line(scene: Scene, place: str) -> None:
-    response = ECHOES[place](scene, ODD)
-    assert response.status_code < 500
-    error = response.json()["error"]
-    assert error["message"].isprintable()
-    assert len(error["message"]) < 400
 
 
 @pytest.fixture(scope="module")

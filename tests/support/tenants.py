@@ -167,7 +167,7 @@ def _register(tenant: Tenant, trust: int) -> dict[str, Any]:
         "principal_id": f"user {tenant.marker}",
         "description": f"works for {tenant.marker}",
         "trust_level": trust,
-        "budget": {"max_daily_cost_usd": 5, "max_requests_per_hour": 10_000},
+        "budget": {"max_daily_cost_usd": 500, "max_tokens_per_request": 4_096},
         "permissions": {"blocked_tools": ["shell_command"]},
     }
     return tenant.ask("POST", "/agents/register", said)

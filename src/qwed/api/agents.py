@@ -8,11 +8,11 @@ from typing import Any
 
 from qwed.api.access import asked_by, require_actor, require_agent, require_key
 from qwed.api.http import Call, Response, decided, ok, refused
-from qwed.api.paging import limit_of, refuse_unknown
+from qwed.api.paging import limit_of
 from qwed.kernel.actions import ActionView, action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
-from qwed.kernel.approvals import expire
+from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
@@ -50,7 +50,7 @@ async def list_agents(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call, "limit", "cursor")
+    limit = limit_of(call)
     if isinstance(limit, Problem):
         return refused(limit)
     cursor = call.query.get("cursor", "")
@@ -84,7 +84,7 @@ async def get_budget(call: Call) -> Response:
     if isinstance(agent, Problem):
         return refused(agent)
     services = call.services
-    expire(services, services.clock.now())
+    expire_of(agent, services, services.clock.now())
     return ok(budget_view(agent, services.store.spent(agent.agent_id, services.clock.now())))
 
 
@@ -93,9 +93,6 @@ async def get_activity(call: Call) -> Response:
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    unknown = refuse_unknown(call, *ACTIVITY_QUERY)
-    if unknown is not None:
-        return refused(unknown)
     asked = Asked(**{ACTIVITY_QUERY[name]: value for name, value in call.query.items()})
     page = await asyncio.to_thread(activity_page, agent, asked, call.services)
     return refused(page) if isinstance(page, Problem) else ok(page)
@@ -136,7 +133,8 @@ async def _rung(bell: Ticket[None]) -> None:
 
 
 def _seconds_until(moment: str, call: Call) -> float:
-    return datetime.fromisoformat(moment).timestamp() - call.services.clock.now()
+    # Shown to the millisecond, so it may be a little later than it says.
+    return datetime.fromisoformat(moment).timestamp() + 0.001 - call.services.clock.now()
 
 
 async def report_execution(call: Call) -> Response:

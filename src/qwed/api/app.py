@@ -12,10 +12,10 @@ from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
 from qwed.api.body import Receive, Scope
-from qwed.api.http import SURPRISE, Endpoint, Handler, Node, Send, decided, refused
+from qwed.api.http import SURPRISE, Endpoint, Node, Send, decided, refused
 from qwed.api.metrics import Metrics
 from qwed.api.pressure import Pressure
-from qwed.api.routes import ROUTES
+from qwed.api.routes import ROUTES, Route
 from qwed.api.windows import Windows
 from qwed.kernel.answer import denied, problem
 from qwed.kernel.services import Services
@@ -41,10 +41,7 @@ class App:
         self._node = _node_of(services)
         self.postman: Postman | None = None
         self._node.metrics = Metrics(self._node, lambda: self.postman)
-        endpoints = {
-            (row.method, row.path): self._endpoint(row.method, row.path, row.handler, decides=row.decides)
-            for row in ROUTES
-        }
+        endpoints = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
         self._verify = endpoints[HOT]
         self._starlette = Starlette(
             routes=[StarletteRoute(path, endpoint, methods=[method]) for (method, path), endpoint in endpoints.items()],
@@ -63,11 +60,11 @@ class App:
                 return
         await self._starlette(scope, receive, send)  # type: ignore[arg-type]  # as above
 
-    def _endpoint(self, method: str, path: str, handler: Handler, *, decides: bool = False) -> ServerErrorMiddleware:
-        meter = self._node.metrics.meter(method, path)
-        endpoint = Endpoint(handler, self._running, meter, decides=decides, always=path in ALWAYS_ANSWERED)
+    def _endpoint(self, row: Route) -> ServerErrorMiddleware:
+        meter, always = self._node.metrics.meter(row.method, row.path), row.path in ALWAYS_ANSWERED
+        endpoint = Endpoint(row.handler, self._running, meter, decides=row.decides, always=always, query=row.query)
         # It answers what nobody expected, and raises it again for the server's log.
-        return ServerErrorMiddleware(endpoint, _surprised if decides else _failed)  # type: ignore[arg-type]  # as above
+        return ServerErrorMiddleware(endpoint, _surprised if row.decides else _failed)  # type: ignore[arg-type]  # as above
 
     def _running(self) -> Node:
         if not self._driven:

@@ -1,6 +1,7 @@
 """Ruling 4.10: what waits for a person, and the person's answer."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -16,6 +17,7 @@ from qwed.kernel.views import View
 from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.words import ErrorCode
 
+_CURSOR = re.compile(r"apr_[0-9a-f]{1,64}")
 _Act = Callable[[str, approvals.Said, Actor, Services], Coroutine[Any, None, KeptApproval | Problem]]
 
 
@@ -31,20 +33,21 @@ async def list_approvals(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call, "state", "agent_id", "limit", "cursor")
+    limit = limit_of(call)
     if isinstance(limit, Problem):
         return refused(limit)
     state = call.query.get("state")
     if state not in (None, *approvals.STATES):
         return refused(problem(ErrorCode.BAD_OPTION, f"`state` must be one of {', '.join(approvals.STATES)}"))
+    cursor = call.query.get("cursor")
+    if cursor is not None and not _CURSOR.fullmatch(cursor):
+        return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
     now = call.services.clock.now()
-    query = ApprovalQuery(
-        key.organisation_id, limit + 1, call.query.get("cursor"), state, call.query.get("agent_id"), now
-    )
+    query = ApprovalQuery(key.organisation_id, limit + 1, cursor, state, call.query.get("agent_id"), now)
     found = await asyncio.to_thread(call.services.store.list_approvals, query)
     page = [approval_view(approval, now) for approval in found[:limit]]
-    cursor = page[-1].approval_id if len(found) > limit else None
-    return ok(ApprovalsView(approvals=page, next_cursor=cursor))
+    following = page[-1].approval_id if len(found) > limit else None
+    return ok(ApprovalsView(approvals=page, next_cursor=following))
 
 
 async def get_approval(call: Call) -> Response:

@@ -13,6 +13,7 @@ from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, 
 from qwed.api.pressure import Hold, Pressure
 from qwed.api.windows import Caller, Windows
 from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.limits.allowance import Allowance, LimiterError
 from qwed.store.protocol import StoreError
@@ -86,6 +87,13 @@ class Call:
         """Refused where a credential stands in more than one header."""
         if len(self._headers) != len(self.scope["headers"]):
             _refuse_repeated(self.scope["headers"])
+
+    def refuse_unknown(self, known: tuple[str, ...]) -> None:
+        """Refused where the query string has a parameter that is none of these."""
+        for name in self.query:
+            if name not in known:
+                listed = f"known are {', '.join(known)}" if known else "this route has none"
+                raise Refused(problem(ErrorCode.BAD_OPTION, f"unknown parameter {quoted(name)}: {listed}"))
 
     async def count_caller(self) -> None:
         """Count the request in the windows of the key and the token it shows; Refused where one is full."""
@@ -170,13 +178,21 @@ class Endpoint:
     """A handler as an ASGI application."""
 
     def __init__(
-        self, handler: Handler, node: Callable[[], Node], meter: "Meter", *, decides: bool, always: bool
+        self,
+        handler: Handler,
+        node: Callable[[], Node],
+        meter: "Meter",
+        *,
+        decides: bool,
+        always: bool,
+        query: tuple[str, ...] = (),
     ) -> None:
         self._handler = handler
         self._node = node
         self._meter = meter
         self._decides = decides
         self._always = always
+        self._query = query
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started, node = perf_counter(), self._node()
@@ -205,6 +221,8 @@ class Endpoint:
             if not self._always:
                 await call.count_caller()
                 call.body = await read_body(scope, receive, node.services.settings.max_body_bytes, hold)
+            if scope.get("query_string"):
+                call.refuse_unknown(self._query)
             response = await self._handler(call)
         except Refused as error:
             response = self._refused(error.problem)

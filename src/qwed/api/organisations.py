@@ -117,7 +117,7 @@ async def list_changes(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit, before = limit_of(call, "limit", "cursor"), sequence_of(call)
+    limit, before = limit_of(call), sequence_of(call)
     if isinstance(limit, Problem):
         return refused(limit)
     if isinstance(before, Problem):
@@ -125,4 +125,5 @@ async def list_changes(call: Call) -> Response:
     found = await asyncio.to_thread(call.services.store.changes, key.organisation_id, limit + 1, before)
     page = found[:limit]
     cursor = str(page[-1].sequence) if len(found) > limit else None
-    return ok(ChangesView(changes=[activity_view(entry) for entry in page], next_cursor=cursor))
+    now = call.services.clock.now()
+    return ok(ChangesView(changes=[activity_view(entry, now) for entry in page], next_cursor=cursor))

@@ -4,7 +4,6 @@ import re
 
 from qwed.api.http import Call
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.request import quoted
 from qwed.words import ErrorCode
 
 MOST = 1_000
@@ -12,19 +11,8 @@ _WHOLE = re.compile(r"[0-9]{1,6}")
 _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
-def refuse_unknown(call: Call, *known: str) -> Problem | None:
-    """The first parameter of the query that is none of these."""
-    for name in call.query:
-        if name not in known:
-            return problem(ErrorCode.BAD_OPTION, f"unknown parameter {quoted(name)}: known are {', '.join(known)}")
-    return None
-
-
-def limit_of(call: Call, *known: str) -> int | Problem:
-    """`limit` of the query, 100 where it is not given; parameters that are not `known` are refused by name."""
-    unknown = refuse_unknown(call, *known)
-    if unknown is not None:
-        return unknown
+def limit_of(call: Call) -> int | Problem:
+    """`limit` of the query: 100 where it is not given."""
     text = call.query.get("limit", "100")
     if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= MOST:
         return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MOST}")

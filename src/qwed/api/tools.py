@@ -6,7 +6,7 @@ from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.change import Actor, change_of, keep, refuse_body
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.store.parts import ToolChanged
 from qwed.store.protocol import Change
@@ -52,8 +52,9 @@ def _change_of(row: Tool, actor: Actor, call: Call) -> Change:
 
 def _read(call: Call) -> Tool | Problem:
     name, raw = call.path["name"], call.json()
-    if not isinstance(raw, dict):
-        return _bad("the body must be an object")
+    wrong = refuse_body(raw, Tool.__struct_fields__)
+    if wrong is not None:
+        return wrong
     if raw.get("name", name) != name:
         return _bad("`name` in the body is not the tool in the path")
     try:
@@ -61,7 +62,7 @@ def _read(call: Call) -> Tool | Problem:
         known = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
         row = msgspec.convert({**known, **raw, "name": name}, Tool, strict=True)
     except msgspec.ValidationError as error:
-        return _bad(f"{str(error).lower()}; known are {', '.join(Tool.__struct_fields__)}")
+        return _bad(str(error).lower())
     if row.risk_level not in {risk.word for risk in Risk}:
         return _bad("`risk_level` must be low, medium, high or critical")
     return _refuse_row(row) or row

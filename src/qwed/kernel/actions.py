@@ -2,11 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import msgspec
-
 from qwed.kernel.answer import Answer, Problem, problem
-from qwed.kernel.approvals import EXPIRED, PENDING, expire
-from qwed.kernel.record_views import ActivityView, activity_fields, cost_of
+from qwed.kernel.approvals import expire
+from qwed.kernel.record_views import ActivityView, Resolution, activity_fields, cost_of
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import text_of
@@ -33,8 +31,8 @@ def action_view(agent: Agent, action_id: str, services: Services) -> ActionView 
     kept = leaf.decode(entry.leaf)
     if kept.event is not None:
         return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
-    fields = activity_fields(entry)
-    decision = _decision_now(entry, kept, services)
+    fields = activity_fields(entry, services.clock.now())
+    decision = _decision_now(fields, kept)
     permitting = _permitting(agent, entry, kept, services) if decision in _PERMITTED else None
     fields |= {"decision": decision, "first_decision": kept.decision, "verified_query": None, "attestation": None}
     return ActionView(**fields if permitting is None else fields | _permission(fields, permitting, services))
@@ -66,14 +64,9 @@ def waits(action: ActionView) -> bool:
     return action.decision == Decision.PENDING
 
 
-def _decision_now(entry: Entry, kept: leaf.Leaf, services: Services) -> str | None:
-    if entry.approval_state in (None, PENDING):
-        over = entry.expires_at is not None and entry.expires_at <= services.clock.now()
-        return Decision.DENIED if over else kept.decision
-    if entry.approval_state == EXPIRED or entry.resolution is None:
-        return Decision.DENIED
-    settled: str = msgspec.json.decode(entry.resolution)["decision"]
-    return settled
+def _decision_now(fields: dict[str, Any], kept: leaf.Leaf) -> str | None:
+    resolution: Resolution | None = fields["resolution"]
+    return kept.decision if resolution is None else resolution.decision
 
 
 def _permitting(agent: Agent, entry: Entry, kept: leaf.Leaf, services: Services) -> _Permitting | None:

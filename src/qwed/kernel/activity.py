@@ -60,7 +60,7 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
         agent_id=agent.agent_id,
         period=Period(since=_shown(query.since), until=_shown(query.until)),
         summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
-        activities=[activity_view(entry) for entry in page],
+        activities=[activity_view(entry, services.clock.now()) for entry in page],
         next_cursor=str(page[-1].sequence) if more else None,
     )
 
@@ -86,7 +86,7 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
         return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
     if asked.decision is not None and asked.decision not in Decision.__members__:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
-    kind = asked.kind or "decision"
+    kind = "decision" if asked.kind is None else asked.kind
     if kind not in KINDS:
         return problem(ErrorCode.BAD_OPTION, f"`kind` must be one of {', '.join(KINDS)}")
     try:

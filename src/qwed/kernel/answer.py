@@ -104,7 +104,7 @@ def problem(
     """The error of an answer; what is not given is read off the code's row."""
     return Problem(
         code=code.code,
-        message=mask(message) if message else code.meaning,
+        message=printable(mask(message)) if message else code.meaning,
         details=masked(details) if details else {},
         final=code.final if final is None else final,
         check=check or code.check,
@@ -127,8 +127,13 @@ def verification_of(verdict: Verdict, risk: Risk) -> Verification:
         checks_passed=verdict.checks_passed,
         checks_failed=verdict.checks_failed,
         effects=tuple(_effect(effect) for effect in verdict.effects),
-        message=verdict.message,
+        message=printable(verdict.message),
     )
+
+
+def printable(text: str) -> str:
+    """The text in one line, without what a terminal or a reader could be fooled by."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 def _effect(effect: Effect) -> dict[str, str]:

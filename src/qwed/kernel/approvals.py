@@ -3,7 +3,7 @@
 An approval is bound to one exact action, is used once, and ends. Nobody settles their own request.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace as agent_with
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ import msgspec
 
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.case import Case, Credentials, replace
-from qwed.kernel.change import GATE, HOUSE, Actor, change_of, keep
-from qwed.kernel.record_views import Resolution
+from qwed.kernel.change import GATE, Actor, change_of, keep
+from qwed.kernel.record_views import HOUSE, NOBODY_CAME, Resolution
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.stages.check_permissions import check_permissions
@@ -22,12 +22,12 @@ from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.parts import AgentChanged, AgentStands, ApprovalResolved, Part
-from qwed.store.protocol import Change, KeptApproval
+from qwed.store.protocol import EXPIRED, Change, KeptApproval
 from qwed.words import Decision, ErrorCode, Event, Risk, Trust
 from qwed.words.clock import rfc3339
 from qwed.words.ids import timed_id
 
-PENDING, APPROVED, REJECTED, EXPIRED = "pending", "approved", "rejected", "expired"
+PENDING, APPROVED, REJECTED = "pending", "approved", "rejected"
 STATES = (PENDING, APPROVED, REJECTED, EXPIRED)
 ACTION = "action"
 _AT_ONCE = 32
@@ -88,9 +88,20 @@ async def reject(approval_id: str, said: Said, actor: Actor, services: Services)
 
 def expire(services: Services, now: float) -> None:
     """Settle what has run out. Submitted and not waited for: a decision must not wait for other people's time."""
-    for approval in services.store.expired_approvals(now, _AT_ONCE):
+    _settle_expired(services.store.expired_approvals(now, _AT_ONCE), services)
+
+
+def expire_of(agent: Agent, services: Services, now: float) -> bool:
+    """Settle all that has run out of one agent's; whether there was any. Asked where what it held is in the way."""
+    found = services.store.expired_approvals_of(agent.agent_id, now)
+    _settle_expired(found, services)
+    return bool(found)
+
+
+def _settle_expired(found: Sequence[KeptApproval], services: Services) -> None:
+    for approval in found:
         gone = Granted(_refusal_of(approval), {})
-        said = Said("nobody decided in time")
+        said = Said(NOBODY_CAME)
         services.store.change(_settled(approval, EXPIRED, Event.EXPIRED, said, HOUSE, services, gone))
         services.doorbells.ring(approval.activity_id)
 

@@ -19,9 +19,6 @@ from qwed.words.ids import timed_id
 
 GATE = "gate"
 """Who acts where the process itself is the owner."""
-HOUSE = "qwed"
-"""Who acts when nobody does: a rule, or time."""
-
 LONGEST_TEXT = 4_096
 NOTICES = ("pending", "failed", "degraded", "suspended")
 
@@ -95,21 +92,21 @@ async def keep(change: Change, services: Services) -> int | Problem:
 def notices_of(
     event: str, agent: Agent, activity_id: str, services: Services, now: float, **more: Any
 ) -> tuple[Notice, ...]:
-    """What to tell the organisation's webhook: nothing, where nobody asked to be told."""
-    webhook = services.store.webhook(agent.organisation_id)
+    """What to tell the organisation's webhook about an agent: nothing, where nobody asked to be told."""
+    about = {"agent_id": agent.agent_id, "principal_id": agent.principal_id}
+    return organisation_notices(event, agent.organisation_id, activity_id, services, now, **about, **more)
+
+
+def organisation_notices(
+    event: str, organisation_id: str, activity_id: str, services: Services, now: float, **more: Any
+) -> tuple[Notice, ...]:
+    """What to tell the organisation's webhook."""
+    webhook = services.store.webhook(organisation_id)
     if webhook is None or event not in webhook.events:
         return ()
     notice_id = timed_id("ntc", now)
-    body = {
-        "id": notice_id,
-        "event": event,
-        "at": rfc3339(now),
-        "organisation_id": agent.organisation_id,
-        "agent_id": agent.agent_id,
-        "principal_id": agent.principal_id,
-        "activity_id": activity_id,
-        **more,
-    }
+    head = {"id": notice_id, "event": event, "at": rfc3339(now), "organisation_id": organisation_id}
+    body = {**head, "activity_id": activity_id, **more}
     return (Notice(notice_id, event, _encode(body).decode()),)
 
 

@@ -32,10 +32,11 @@ def read_content(action: Action) -> Content:
     texts = [("", text) for text in (action.query, action.code, action.target) if text]
     strings = strings_in(action.parameters)
     texts.extend(strings)
-    if not texts:
-        return NOTHING_SAID if strings.complete else Content(complete=False)
     pii = [(path, finding.kind) for path, text in texts for finding in find_pii(text)]
-    secrets = {finding.kind for path, text in texts for finding in (*find_secrets(text), *_told_by_name(path, text))}
+    everything = (*texts_of(action), *strings)
+    secrets = {
+        finding.kind for path, text in everything for finding in (*find_secrets(text), *told_by_name(path, text))
+    }
     unread = UNSCANNED in secrets or any(kind == UNSCANNED for _path, kind in pii)
     return Content(
         has_pii=bool(pii),
@@ -46,12 +47,18 @@ def read_content(action: Action) -> Content:
     )
 
 
+def texts_of(action: Action) -> list[tuple[str, str]]:
+    """The texts of an action outside its parameters, its names included: a secret may stand anywhere."""
+    found = (action.query, action.code, action.target, action.tool, action.type)
+    return [("", text) for text in found if text]
+
+
 def name_at(path: str) -> str:
     """The name nearest to a text: `users.0.password` and `password.3` are both a password."""
     return next((part for part in reversed(path.split(".")) if not part.isdigit()), "")
 
 
-def _told_by_name(path: str, text: str) -> tuple[Finding, ...]:
+def told_by_name(path: str, text: str) -> tuple[Finding, ...]:
     """A value that is only telling beside its name: `{"password": "..."}` reads like an assignment."""
     name = name_at(path)
     return find_secrets(f'{name} = "{text}"') if name and name != text else ()

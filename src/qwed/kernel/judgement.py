@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from qwed.guards.secrets import mask
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
 from qwed.kernel.content import read_content
+from qwed.kernel.hiding import Hiding
 from qwed.kernel.masking import masked
 from qwed.kernel.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
@@ -70,8 +70,13 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     policies = case.policies if called else _refused_policies(case, error)
     content = read_content(case.action) if case.verdict is None else case.content
     secret = bool(content.secrets)
-    if secret and verification is not None:
-        verification = _without_secrets(verification)
+    tool_name = subject.name if called else (case.action.tool if policies is not None else None)
+    if secret:
+        hiding = Hiding(case.action)
+        verification = None if verification is None else hiding.verification(verification)
+        refusal = None if refusal is None else hiding.refusal(refusal)
+        error = None if refusal is None else refusal.error
+        tool_name = None if tool_name is None else hiding.text(tool_name)
     payload = Payload(
         action=shown_action(case.action, secret=secret),
         corrected=masked(case.corrected) if secret else case.corrected,
@@ -89,7 +94,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         keeps_secret=secret,
         violation=case.verdict is not None and not UNPUNISHED.issuperset(case.verdict.violations),
         policy_hash=_policy_hash(case) if subject is not None else None,
-        tool_name=subject.name if called else (case.action.tool if policies is not None else None),
+        tool_name=tool_name,
         risk_assessment=_assessment_of(case, decision) if called else None,
         policy_checks=policies,
         payload=payload,
@@ -102,11 +107,6 @@ def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, .
     if case.action.type != TOOL_CALL or error is None or error.code != ErrorCode.TOOL_NOT_ALLOWED.code:
         return None
     return (PolicyCheck("rate_limit", True), PolicyCheck("tool_allowed", False))
-
-
-def _without_secrets(found: Verification) -> Verification:
-    effects = tuple({name: mask(text) for name, text in effect.items()} for effect in found.effects)
-    return msgspec.structs.replace(found, message=mask(found.message), effects=effects)
 
 
 def _policy_hash(case: Case) -> str:

@@ -6,9 +6,13 @@ import msgspec
 
 from qwed.kernel.views import Usd, View
 from qwed.ledger import leaf
-from qwed.store.protocol import Entry, KeptApproval, Tally
-from qwed.words import usd_from
+from qwed.store.protocol import EXPIRED, Entry, KeptApproval, Tally, state_at
+from qwed.words import Decision, usd_from
 from qwed.words.clock import rfc3339
+
+HOUSE = "qwed"
+"""Who acts when nobody does: a rule, or time."""
+NOBODY_CAME = "nobody decided in time"
 
 
 class CostOfActivity(View, frozen=True, kw_only=True):
@@ -28,7 +32,8 @@ class Resolution(View, frozen=True, kw_only=True):
     reason: str
     approver: str | None
     self_approved: bool
-    activity_id: str
+    activity_id: str | None
+    """The leaf that says so; null until what ran out by itself was written down."""
 
 
 class ExecutionView(View, frozen=True, kw_only=True):
@@ -110,12 +115,12 @@ class SummaryView(View, frozen=True, kw_only=True):
     total_cost_usd: Usd
 
 
-def activity_view(entry: Entry) -> ActivityView:
+def activity_view(entry: Entry, now: float) -> ActivityView:
     """An activity, from its leaf and the content beside it."""
-    return ActivityView(**activity_fields(entry))
+    return ActivityView(**activity_fields(entry, now))
 
 
-def activity_fields(entry: Entry) -> dict[str, Any]:
+def activity_fields(entry: Entry, now: float) -> dict[str, Any]:
     """The members of an ActivityView."""
     kept = leaf.decode(entry.leaf)
     content: dict[str, Any] = msgspec.json.decode(entry.payload)
@@ -138,8 +143,8 @@ def activity_fields(entry: Entry) -> dict[str, Any]:
         "decision": kept.decision,
         "error": content.get("error"),
         "execution": _execution_of(entry),
-        "approval": _approval_of(entry),
-        "resolution": None if entry.resolution is None else _resolution(entry.resolution),
+        "approval": _approval_of(entry, now),
+        "resolution": _resolution_of(entry, now),
         "event": kept.event,
         "change": None if kept.event is None else _change_of(kept, content),
         "cost": cost_of(kept),
@@ -161,11 +166,36 @@ def _execution_of(entry: Entry) -> ExecutionView | None:
     return ExecutionView(success=bool(entry.success), result_hash=entry.result_hash, at=rfc3339(entry.executed_at))
 
 
-def _approval_of(entry: Entry) -> ApprovalState | None:
+def _approval_of(entry: Entry, now: float) -> ApprovalState | None:
     if entry.approval_id is None or entry.approval_state is None or entry.expires_at is None:
         return None
     return ApprovalState(
-        approval_id=entry.approval_id, state=entry.approval_state, expires_at=rfc3339(entry.expires_at)
+        approval_id=entry.approval_id,
+        state=state_at(entry.approval_state, entry.expires_at, now),
+        expires_at=rfc3339(entry.expires_at),
+    )
+
+
+def _resolution_of(entry: Entry, now: float) -> Resolution | None:
+    if entry.resolution is not None:
+        return _resolution(entry.resolution)
+    if entry.approval_state is None or entry.expires_at is None:
+        return None
+    over = state_at(entry.approval_state, entry.expires_at, now) == EXPIRED
+    return ran_out(entry.expires_at) if over else None
+
+
+def ran_out(expires_at: float, decision: str | None = Decision.DENIED) -> Resolution:
+    """How an approval ended that nobody settled, before that was written down."""
+    return Resolution(
+        state=EXPIRED,
+        decision=decision,
+        by=HOUSE,
+        at=rfc3339(expires_at),
+        reason=NOBODY_CAME,
+        approver=None,
+        self_approved=False,
+        activity_id=None,
     )
 
 
@@ -184,10 +214,11 @@ def approval_view(approval: KeptApproval, now: float) -> ApprovalView:
     """An approval as a person sees it."""
     content = msgspec.json.decode(approval.payload)
     asked = leaf.decode(approval.leaf)
+    state = approval.state_at(now)
     return ApprovalView(
         approval_id=approval.approval_id,
         kind=approval.kind,
-        state=approval.state_at(now),
+        state=state,
         agent_id=approval.agent_id,
         action_id=approval.activity_id,
         action_hash=f"sha256:{approval.action_hash}" if approval.action_hash else None,
@@ -201,11 +232,18 @@ def approval_view(approval: KeptApproval, now: float) -> ApprovalView:
         requested_by=approval.requested_by,
         created_at=rfc3339(approval.created_at),
         expires_at=rfc3339(approval.expires_at),
-        resolution=None if approval.resolution is None else _resolution(approval.resolution),
+        resolution=_end_of(approval, state),
     )
 
 
 _resolution = msgspec.json.Decoder(Resolution).decode
+
+
+def _end_of(approval: KeptApproval, state: str) -> Resolution | None:
+    if approval.resolution is not None:
+        return _resolution(approval.resolution)
+    decision = Decision.DENIED if approval.kind == "action" else None
+    return ran_out(approval.expires_at, decision) if state == EXPIRED else None
 
 
 def summary_view(tally: Tally) -> SummaryView:

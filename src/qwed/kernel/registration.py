@@ -23,6 +23,7 @@ _TEXTS = {"name": 256, "principal_id": 256, "description": 4096, "framework": 25
 _REQUIRED = ("name", "principal_id")
 _PROFILE = frozenset({*_TEXTS, "type"})
 _TOP = frozenset({"permissions", "budget", "trust_level"})
+_PERMISSIONS = ", ".join(Permissions.__struct_fields__)
 _LONGEST_LIST = 1000
 _LONGEST_ENTRY = 256
 _LONGEST_DDL = 100_000
@@ -139,10 +140,14 @@ def _trust_of(kind: str, level: Any) -> Trust | None:
 
 
 def _permissions_of(raw: Any) -> Permissions | Problem:
+    named = raw if isinstance(raw, Mapping) else ()
+    unknown = next((name for name in named if name not in Permissions.__struct_fields__), None)
+    if unknown is not None:
+        return _bad(f"unknown field {quoted(str(unknown))} in `permissions`: known are {_PERMISSIONS}")
     try:
         permissions = msgspec.convert({} if raw is None else raw, Permissions, strict=True)
     except msgspec.ValidationError as error:
-        return _bad(f"`permissions`: {str(error).lower()}; known are {', '.join(Permissions.__struct_fields__)}")
+        return _bad(f"`permissions`: {str(error).lower()}")
     for engine in permissions.allowed_engines or ():
         if engine not in ENGINE_NAMES:
             known = ", ".join(ENGINE_NAMES)

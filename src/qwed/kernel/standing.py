@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from qwed.kernel.answer import Problem
-from qwed.kernel.change import Actor, change_of, keep, notices_of
+from qwed.kernel.change import Actor, change_of, keep, notices_of, organisation_notices
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.credentials import AGENT_TOKEN, mint
@@ -94,14 +94,18 @@ async def set_halt(halt: bool, reason: str, actor: Actor, services: Services) ->
     if services.store.halted(actor.organisation_id) is halt:
         return False
     now = services.clock.now()
+    activity_id = timed_id("act", now)
+    told = organisation_notices("suspended", actor.organisation_id, activity_id, services, now) if halt else ()
     change = change_of(
         Event.HALTED if halt else Event.RESUMED,
         actor.by,
         actor.organisation_id,
         now,
+        activity_id=activity_id,
         about=actor.organisation_id,
         said={"reason": reason},
         parts=(OrganisationHalted(actor.organisation_id, now if halt else None),),
+        notices=told,
     )
     kept = await keep(change, services)
     return kept if isinstance(kept, Problem) else True

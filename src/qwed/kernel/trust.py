@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import HOUSE, LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
+from qwed.kernel.change import LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
+from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.conduct import Offence
@@ -71,7 +73,8 @@ def refuse_evidence(evidence: Evidence, services: Services) -> Problem | None:
             (f"{settings.trust_min_actions} actions", evidence.total_actions >= settings.trust_min_actions),
             (
                 f"a denial rate of at most {settings.trust_max_denial_rate}",
-                evidence.denial_rate <= settings.trust_max_denial_rate,
+                # Not the rate as it is shown, which is rounded.
+                evidence.denied_actions <= settings.trust_max_denial_rate * evidence.total_actions,
             ),
         )
         if not enough
@@ -99,7 +102,7 @@ def read_request(raw: Any, agent: Agent) -> Wanted | Problem:
         return problem(ErrorCode.MALFORMED, f"`justification` must be a text of at most {LONGEST_TEXT} characters")
     if not isinstance(raw.get("evidence"), Mapping | None):
         return problem(ErrorCode.MALFORMED, "`evidence` must be an object; it is not believed in any case")
-    return _read_levels(raw, agent, justification)
+    return _read_levels(raw, agent, mask(justification))
 
 
 def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wanted | Problem:
@@ -122,7 +125,7 @@ def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wa
 
 async def request_elevation(agent: Agent, wanted: Wanted, by: str, services: Services) -> Requested | Problem:
     """Ask a person for one level more; refused where the log does not speak for the agent."""
-    if agent.status is AgentStatus.SUSPENDED:
+    if agent.status is AgentStatus.SUSPENDED or services.store.halted(agent.organisation_id):
         return problem(ErrorCode.AGENT_SUSPENDED)
     evidence = evidence_of(agent, services)
     refusal = refuse_evidence(evidence, services)

@@ -128,6 +128,14 @@ class Entry(NamedTuple):
     """The activity in which a person, or the end of its time, settled it."""
 
 
+EXPIRED = "expired"
+
+
+def state_at(state: str, expires_at: float, now: float) -> str:
+    """How an approval stands: what has run out is expired, whether or not that was written down yet."""
+    return EXPIRED if state == "pending" and expires_at <= now else state
+
+
 class KeptApproval(NamedTuple):
     """One approval as it was kept, with the activity that asked for it."""
 
@@ -151,7 +159,7 @@ class KeptApproval(NamedTuple):
 
     def state_at(self, now: float) -> str:
         """How it stands: what has run out is expired, whether or not that was written down yet."""
-        return "expired" if self.state == "pending" and self.expires_at <= now else self.state
+        return state_at(self.state, self.expires_at, now)
 
 
 class Delivery(NamedTuple):
@@ -252,6 +260,8 @@ class Store(Protocol):
     def list_approvals(self, query: "ApprovalQuery") -> Sequence[KeptApproval]: ...
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]: ...
+
+    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]: ...
 
     def close(self) -> None: ...
 

@@ -67,6 +67,7 @@ _APPROVAL = (
 )
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
 SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+SELECT_EXPIRED_OF = _APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (

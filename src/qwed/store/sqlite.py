@@ -319,6 +319,13 @@ class SqliteStore(OutboxTable):
             self._next_expiry = self._expiry_after(now, more=len(found) == limit)
             return [approval for approval in found if not self._known.taken(approval.approval_id)]
 
+    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]:
+        with self._lock:
+            if self._live.usage(agent_id).spent.open_approvals == 0:
+                return ()
+            found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED_OF, (agent_id, now))]
+            return [approval for approval in found if not self._known.taken(approval.approval_id)]
+
     def _expiry_after(self, now: float, *, more: bool) -> float:
         """When to look again: at once where there is more, soon where the table does not show everything yet."""
         if more:

@@ -410,6 +410,37 @@ def test_no_more_wait_for_one_agent_than_there_may(tmp_path: Path) -> None:
     shop.store.close()
 
 
+def test_what_has_run_out_is_looked_for_once_a_second_and_settled_once(shop: Shop) -> None:
+    approval = shop.pending(_agent(shop), 1)
+    shop.hands.turn(59)
+    assert shop.store.expired_approvals(shop.hands.now, 10) == []
+    shop.hands.turn(1)
+    found = shop.store.expired_approvals(shop.hands.now, 10)
+    assert [one.approval_id for one in found] == [approval.approval_id]
+    assert list(shop.store.expired_approvals(shop.hands.now + 0.5, 10)) == []
+    shop.change(shop.resolved(approval, "expired"))
+    shop.hands.turn(1)
+    assert list(shop.store.expired_approvals(shop.hands.now, 10)) == []
+
+
+def test_what_has_run_out_is_found_however_much_it_is(shop: Shop) -> None:
+    agent = _agent(shop)
+    approvals = [shop.pending(agent, step) for step in range(1, 8)]
+    shop.hands.turn(60)
+    for _ in range(4):
+        for found in shop.store.expired_approvals(shop.hands.now, 2):
+            shop.change(shop.resolved(approvals.pop(0), "expired"))
+            assert found.state_at(shop.hands.now) == "expired"
+    assert (approvals, shop.spent(agent).open_approvals) == ([], 0)
+
+
+def test_a_clock_that_goes_back_does_not_end_the_look_for_what_has_run_out(shop: Shop) -> None:
+    shop.store.expired_approvals(shop.hands.now + 10 * DAY, 10)
+    shop.pending(_agent(shop), 1)
+    shop.hands.turn(61)
+    assert len(shop.store.expired_approvals(shop.hands.now, 10)) == 1
+
+
 # Races
 
 
@@ -477,7 +508,7 @@ def test_what_queued_behind_a_change_that_failed_fails_with_it(disk: Shop) -> No
     raised = AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))
     with _broken(disk):
         with disk.store._lock:  # what fails waits for this lock, so the next ones queue up behind it
-            wanted = [*(disk.resolved(approval) for approval in approvals), raised]
+            wanted: list[parts.Part] = [*(disk.resolved(approval) for approval in approvals), raised]
             tickets = [disk.store.change(disk.change_of(part)) for part in wanted]
         for ticket in tickets:
             with pytest.raises(StoreError):

@@ -95,7 +95,10 @@ def test_a_database_that_was_brought_up_has_the_tables_of_a_new_one(old: Old, tm
     old.gate().close()
     open_gate(tmp_path / "new").close()
     new = Old(tmp_path / "new", old.hands)
-    shape = "SELECT m.name, t.cid, t.name, t.type, t.\"notnull\", t.dflt_value, t.pk FROM sqlite_schema m, pragma_table_info(m.name) t WHERE m.type IN ('table', 'view') ORDER BY 1, 2"
+    shape = (
+        'SELECT m.name, t.cid, t.name, t.type, t."notnull", t.dflt_value, t.pk '
+        "FROM sqlite_schema m, pragma_table_info(m.name) t WHERE m.type IN ('table', 'view') ORDER BY 1, 2"
+    )
     assert old.all(shape) == new.all(shape)
     indexes = "SELECT name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') ORDER BY 1"
     assert old.all(indexes) == new.all(indexes)

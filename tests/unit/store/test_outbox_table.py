@@ -125,9 +125,11 @@ def test_an_outcome_of_a_notice_that_is_gone_changes_nothing(shop: Shop) -> None
     assert (_due(shop), shop.store.webhook_record(ORGANISATION)) == (["n1"], before)
 
 
-def test_without_a_webhook_nothing_is_due(shop: Shop) -> None:
+def test_what_is_told_while_the_webhook_is_removed_waits_for_no_later_one(shop: Shop) -> None:
     shop.change(WebhookChanged(ORGANISATION, None))
     _tell(shop, "n1")
+    assert (_due(shop), shop.store.undelivered(ORGANISATION)) == ([], 0)
+    shop.change(WebhookChanged(ORGANISATION, HOOK))
     assert _due(shop) == []
 
 

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from qwed.kernel.answer import Answer, problem
+from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
@@ -27,8 +28,7 @@ def check_budget(case: Case, services: Services) -> Case | Answer:
         if refusal is not None:
             return refusal
     charge = Charge(cost=cost, tokens=tokens, requests=1, tool_calls=_TOOL_CALLS.get(case.action.type, 0))
-    reservation = _reserved(case)
-    exceeded = services.store.hold(reservation, charge, case.now)
+    exceeded = _hold(case, charge, services)
     return replace(case, charge=charge) if exceeded is None else _refuse(exceeded, case.now)
 
 
@@ -37,8 +37,16 @@ def check_high_risk(case: Case, services: Services) -> Case | Answer:
     if case.agent.limits.high_risk_calls_per_day is None:
         return case
     more = Charge(high_risk_calls=1)
-    exceeded = services.store.hold(_reserved(case), more, case.now)
+    exceeded = _hold(case, more, services)
     return replace(case, charge=case.charge.plus(more)) if exceeded is None else _refuse(exceeded, case.now)
+
+
+def _hold(case: Case, charge: Charge, services: Services) -> Exceeded | None:
+    """Hold the charge. What has run out holds nothing, so it is settled before anything is refused because of it."""
+    exceeded = services.store.hold(_reserved(case), charge, case.now)
+    if exceeded is None or not expire_of(case.agent, services, case.now):
+        return exceeded
+    return services.store.hold(_reserved(case), charge, case.now)
 
 
 def _reserved(case: Case) -> Reservation:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from qwed.kernel.answer import HTTP, Answer, Problem, Remaining, denied, problem
+from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case
 from qwed.kernel.change import GATE, notices_of
 from qwed.kernel.content import read_content
@@ -55,6 +56,8 @@ async def settle(case: Case, refusal: Answer | None, services: Services) -> Answ
     outcome = _outcome_of(case, refusal, services, now)
     entry = _leaf_of(case, outcome, now)
     ticket = services.store.settle(_settlement_of(case, outcome, entry, now, services))
+    if ticket is ErrorCode.APPROVALS_FULL and expire_of(case.agent, services, now):
+        return await settle(case, refusal, services)
     if isinstance(ticket, ErrorCode):
         return await settle(case, _refuse_late(case, ticket, services), services)
     settled = await ticket

@@ -26,7 +26,7 @@ ALTER TABLE approvals ADD COLUMN resolved_in TEXT;
 DROP INDEX approvals_by_organisation;
 CREATE INDEX approvals_by_organisation ON approvals (organisation_id, approval_id);
 CREATE INDEX approvals_by_expiry ON approvals (expires_at) WHERE state = 'pending';
-CREATE INDEX elevations ON approvals (agent_id) WHERE kind = 'trust_elevation' AND state = 'pending';
+CREATE INDEX open_approvals_by_agent ON approvals (agent_id, expires_at) WHERE state = 'pending';
 
 -- What became of a permitted action, told once.
 CREATE TABLE executions (

@@ -1,0 +1,62 @@
+"""What is said about an action, without its secrets.
+
+A message may hold a secret beside other text, where nobody would recognise it; so the very texts that were found in the
+action are replaced too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from qwed.guards.secrets import find_secrets, mask
+from qwed.guards.text import UNSCANNED, strings_in
+from qwed.kernel.answer import Answer, Problem, Verification
+from qwed.kernel.content import name_at, texts_of, told_by_name
+from qwed.kernel.request import Action
+
+_TELLING = 4
+"""Characters: anything shorter stands in half of all texts by accident."""
+
+
+class Hiding:
+    """Keeps the secrets of one action out of whatever is said about it."""
+
+    def __init__(self, action: Action) -> None:
+        found: dict[str, str] = {}
+        for path, text in (*texts_of(action), *strings_in(action.parameters)):
+            found |= _secrets_in(path, text)
+        # The longest first, so that no part of one is left over.
+        self._found = sorted(found.items(), key=lambda item: -len(item[0]))
+
+    def text(self, text: str) -> str:
+        """The text without them."""
+        for secret, kind in self._found:
+            text = text.replace(secret, f"[secret:{kind}]")
+        return mask(text)
+
+    def verification(self, said: Verification) -> Verification:
+        """What was found, without them."""
+        effects = tuple({name: self.text(text) for name, text in effect.items()} for effect in said.effects)
+        return msgspec.structs.replace(said, message=self.text(said.message), effects=effects)
+
+    def refusal(self, answer: Answer) -> Answer:
+        """The refusal, without them."""
+        return answer if answer.error is None else msgspec.structs.replace(answer, error=self._problem(answer.error))
+
+    def _problem(self, said: Problem) -> Problem:
+        return msgspec.structs.replace(said, message=self.text(said.message), details=self._value(said.details))
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {name: self._value(item) for name, item in value.items()}
+        return [self._value(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _secrets_in(path: str, text: str) -> dict[str, str]:
+    found = {text[each.start : each.end]: each.kind for each in find_secrets(text) if each.kind != UNSCANNED}
+    if any(each.kind != UNSCANNED for each in told_by_name(path, text)):
+        found[text] = name_at(path)
+    return {secret: kind for secret, kind in found.items() if len(secret) >= _TELLING}

@@ -1,0 +1,250 @@
+"""P1-P3 across a cut of power while a person, an agent or an owner changes something.
+
+After the next start an approval is open and holds its cost, or settled with its leaf: never both, never charged twice.
+What was told is kept; what was not told may be asked again.
+"""
+
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import msgspec
+import pytest
+
+import qwed
+from qwed.gate import Gate, GateError
+from qwed.kernel import webhook
+from qwed.kernel.change import GATE, Actor
+from qwed.store.parts import Webhook
+from qwed.waiting import in_thread
+from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, BEHIND_LEAF
+from tests.support.books import Books
+from tests.support.server import Server
+
+LAUNCHER = Path(__file__).with_name("crashing_server.py")
+BEFORE = ["change", BEFORE_COMMIT, BEHIND_LEAF]
+AFTER = [AFTER_COMMIT, "changed"]
+places = pytest.mark.parametrize("place", [*BEFORE, *AFTER])
+SUM = {"type": "calculate", "query": "2+2"}
+EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
+ATTACK = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
+HELD = 250_000
+REASON = {"reason": "because"}
+
+
+class Cut:
+    """One data directory with an agent, an action that waits and one that is permitted."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        with qwed.open(directory) as gate:
+            made = gate.register_agent(name="a", principal_id="p")
+            self.agent_id: str = made["agent_id"]
+            self.token: str = made["agent_token"]
+            assert gate.owner_key is not None
+            self.owner_key: str = gate.owner_key
+            self._tell_a_webhook(gate)
+            waits = self._ask(gate, EMAIL, 1)
+            self.approval_id, self.waiting_id = waits.approval_id, waits.action_id
+            self.permitted_id: str = self._ask(gate, SUM, 2).action_id
+        self.before = Books(directory)
+
+    def _ask(self, gate: Gate, action: Any, step: int) -> Any:
+        return gate.verify_action(self.agent_id, action, {"conversation_id": "c", "step_number": step})
+
+    def _tell_a_webhook(self, gate: Gate) -> None:
+        wish = webhook.Wish("https://203.0.113.9/", ("pending", "failed", "degraded", "suspended"))
+        kept = in_thread(webhook.set_webhook(wish, Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
+        assert isinstance(kept, Webhook)
+
+    def end(self, place: str, path: str, body: Any, times: int = 1) -> None:
+        """Ask for a change of a server that ends itself at the place."""
+        command = (sys.executable, str(LAUNCHER), "--place", place, "--times", str(times))
+        server = Server(self.directory, command)
+        headers = {"X-API-Key": self.owner_key}
+        with (
+            httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as api,
+            pytest.raises(httpx.TransportError),
+        ):
+            api.post(path, json=body)
+        assert server.wait() == -signal.SIGKILL
+
+    def books(self) -> Books:
+        kept = Books(self.directory)
+        kept.require_one_story()
+        return kept
+
+    def news(self, kept: Books) -> list[str]:
+        """What the log has more than before."""
+        return [event for _organisation, _index, event in kept.log[len(self.before.log) :]]
+
+
+class Verb(NamedTuple):
+    path: str
+    body: Any
+    event: str
+    again: Callable[[Gate, Cut], Any]
+    twice: str | None
+    """What is said to whoever asks again for what happened; None where asking twice is no mistake."""
+
+
+VERBS = {
+    "approve": Verb(
+        "/approvals/{approval_id}/approve",
+        REASON,
+        "approved",
+        lambda gate, cut: gate.approve(cut.approval_id, "again"),
+        "it is already approved",
+    ),
+    "reject": Verb(
+        "/approvals/{approval_id}/reject",
+        REASON,
+        "rejected",
+        lambda gate, cut: gate.reject(cut.approval_id, "again"),
+        "it is already rejected",
+    ),
+    "suspend": Verb(
+        "/agents/{agent_id}/suspend",
+        REASON,
+        "suspended",
+        lambda gate, cut: gate.suspend_agent(cut.agent_id, "again"),
+        None,
+    ),
+    "rotate": Verb(
+        "/agents/{agent_id}/rotate-token",
+        None,
+        "token_rotated",
+        lambda gate, cut: gate.rotate_token(cut.agent_id),
+        None,
+    ),
+    "execution": Verb(
+        "/agents/{agent_id}/actions/{permitted_id}/execution",
+        {"success": True},
+        "executed",
+        lambda gate, cut: gate.log_execution(cut.agent_id, cut.permitted_id, True),
+        "its execution was already logged",
+    ),
+    "lower": Verb(
+        "/agents/{agent_id}/trust",
+        {"request": "trust_reduction", "to_level": 0},
+        "trust_lowered",
+        lambda gate, cut: gate.reduce_trust(cut.agent_id, 0),
+        "`to_level` must be below",
+    ),
+    "halt": Verb("/suspend-all", REASON, "halted", lambda gate, _cut: gate.suspend_all("again"), None),
+}
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Cut:
+    return Cut(tmp_path / "data")
+
+
+def _path(verb: Verb, cut: Cut) -> str:
+    return verb.path.format(agent_id=cut.agent_id, approval_id=cut.approval_id, permitted_id=cut.permitted_id)
+
+
+@places
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_change_cut_short_is_kept_whole_or_not_at_all(cut: Cut, verb: Verb, place: str) -> None:
+    cut.end(place, _path(verb, cut), verb.body)
+    kept = cut.books()
+    assert cut.news(kept) == ([verb.event] if place in AFTER else [])
+    with qwed.open(cut.directory) as gate:
+        if place in AFTER and verb.twice is not None:
+            with pytest.raises(GateError, match=verb.twice):
+                verb.again(gate, cut)
+        else:
+            verb.again(gate, cut)
+    again = [verb.event] * (2 if verb.event == "token_rotated" and place in AFTER else 1)
+    assert cut.news(cut.books()) == again
+
+
+@places
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_an_approval_is_open_and_held_or_settled_and_charged_once_after_a_cut(cut: Cut, verb: str, place: str) -> None:
+    cut.end(place, _path(VERBS[verb], cut), REASON)
+    kept = cut.books()
+    state = kept.approval(cut.approval_id)["state"]
+    usage = kept.usage[cut.agent_id]
+    used = 10_000 + (HELD if verb == "approve" else 0)
+    if place in AFTER:
+        assert (state, usage["pending_cost"], usage["cost_day"]) == (VERBS[verb].event, 0, used)
+    else:
+        assert (state, usage["pending_cost"], usage["cost_day"]) == ("pending", HELD, 10_000)
+    with qwed.open(cut.directory) as gate:
+        if place not in AFTER:
+            VERBS[verb].again(gate, cut)
+        action = gate.get_action(cut.agent_id, cut.waiting_id)
+        assert action.decision == ("APPROVED" if verb == "approve" else "DENIED")
+        assert (action.attestation is not None) == (verb == "approve")
+        cost = gate.get_agent_budget(cut.agent_id)["cost"]
+        assert (cost["current_daily_usd"], cost["held_usd"]) == (used / 1_000_000, 0)
+    assert len(cut.books().events("approved", "rejected")) == 1
+
+
+@pytest.mark.parametrize("place", [BEFORE_COMMIT, BEHIND_LEAF, AFTER_COMMIT])
+def test_an_approval_that_ran_out_is_settled_once_whenever_the_process_ends(cut: Cut, place: str) -> None:
+    with qwed.open(cut.directory, approval_ttl_seconds=0) as gate:
+        late = gate.verify_action(cut.agent_id, EMAIL, {"conversation_id": "late", "step_number": 1})
+        assert late.decision == "PENDING"
+    before = len(Books(cut.directory).log)
+    # The look-up settles what has run out; it does not wait for it, so the end may come before or after the answer.
+    command = (sys.executable, str(LAUNCHER), "--place", place, "--times", "1")
+    server = Server(cut.directory, command)
+    headers = {"X-API-Key": cut.owner_key}
+    with (
+        httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as api,
+        suppress(httpx.TransportError),
+    ):
+        assert api.get(f"/agents/{cut.agent_id}/budget").status_code == 200
+    assert server.wait() == -signal.SIGKILL
+    kept = cut.books()
+    assert len(kept.log) - before == (place == AFTER_COMMIT)
+    with qwed.open(cut.directory) as gate:
+        assert gate.get_agent_budget(cut.agent_id)["cost"]["held_usd"] == HELD / 1_000_000
+    assert [change.about for change in cut.books().events("expired")] == [late.action_id]
+
+
+@places
+def test_a_token_is_the_old_one_or_the_new_one_after_a_cut(cut: Cut, place: str) -> None:
+    cut.end(place, f"/agents/{cut.agent_id}/rotate-token", None)
+    with qwed.open(cut.directory) as gate:
+        context = {"conversation_id": "new", "step_number": 1}
+        answer = gate.verify_action(cut.agent_id, SUM, context, agent_token=cut.token)
+        assert answer.decision == ("DENIED" if place in AFTER else "APPROVED")
+
+
+@pytest.mark.parametrize("place", ["settle", BEFORE_COMMIT, BEHIND_LEAF, AFTER_COMMIT, "answer"])
+@pytest.mark.parametrize("event", ["pending", "failed"])
+def test_a_notice_is_in_the_outbox_exactly_when_its_decision_is_in_the_log(cut: Cut, place: str, event: str) -> None:
+    body = {"action": EMAIL if event == "pending" else ATTACK, "context": {"conversation_id": "told", "step_number": 1}}
+    cut.end(place, f"/agents/{cut.agent_id}/verify", body)
+    kept = cut.books()
+    new = kept.activities[len(cut.before.activities) :]
+    told = [msgspec.json.decode(row["body"])["activity_id"] for row in kept.outbox if row["event"] == event]
+    earlier = [msgspec.json.decode(row["body"])["activity_id"] for row in cut.before.outbox if row["event"] == event]
+    assert [name for name in told if name not in earlier] == [activity.activity_id for activity in new]
+    assert len(new) == (place in (AFTER_COMMIT, "answer"))
+
+
+@places
+def test_a_suspension_and_its_notice_come_together(cut: Cut, place: str) -> None:
+    cut.end(place, f"/agents/{cut.agent_id}/suspend", REASON)
+    kept = cut.books()
+    assert [row["event"] for row in kept.outbox] == ["pending", *(["suspended"] if place in AFTER else [])]
+
+
+@pytest.mark.parametrize("place", [BEFORE_COMMIT, BEHIND_LEAF, AFTER_COMMIT])
+def test_a_loss_of_trust_comes_with_the_decision_that_brought_it_about(cut: Cut, place: str) -> None:
+    body = {"action": ATTACK, "context": {"conversation_id": "attack", "step_number": 1}}
+    cut.end(place, f"/agents/{cut.agent_id}/verify", body)
+    kept = cut.books()
+    assert cut.news(kept) == (["", "trust_degraded"] if place == AFTER_COMMIT else [])
+    assert kept.agents[cut.agent_id]["trust"] == (0 if place == AFTER_COMMIT else 1)
+    degraded = [row for row in kept.outbox if row["event"] == "degraded"]
+    assert len(degraded) == (place == AFTER_COMMIT)

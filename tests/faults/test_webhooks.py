@@ -1,0 +1,412 @@
+"""Ruling 4.10, webhooks from end to end: a real server tells real receivers, whatever they and the power do."""
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from qwed.webhooks.outbox import AT_ONCE_EACH
+from qwed.webhooks.signature import verify
+from tests.support.books import Books
+from tests.support.receivers import Behaviour, Heard, Receiver, answering, dead_port, redirecting, silent
+from tests.support.server import Server
+
+CANARY = "canary-7d1f"
+"""Stands in everything that is asked; no notice holds it."""
+SUM = {"type": "calculate", "query": "2+2"}
+EMAIL = {"type": "send_email", "target": f"{CANARY}@example.com", "parameters": {"body": CANARY}}
+ATTACK = {"type": "execute_sql", "query": f"SELECT '{CANARY}' FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
+ALLOWED = {"QWED_WEBHOOK_ALLOW_PRIVATE": "true"}
+
+_numbers = itertools.count(1)
+
+
+class Family:
+    """One organisation at a server: its owner, an agent, its webhook."""
+
+    def __init__(self, base_url: str, owner_key: str) -> None:
+        self.owner_key = owner_key
+        self.api = httpx.Client(base_url=base_url, headers={"X-API-Key": owner_key}, timeout=60)
+        self.secret = ""
+
+    def register(self, **fields: Any) -> str:
+        answer = self.api.post("/agents/register", json={"name": CANARY, "principal_id": "user_7", **fields})
+        agent_id: str = answer.json()["agent_id"]
+        return agent_id
+
+    def listen(self, url: str, *events: str) -> dict[str, Any]:
+        body = {"url": url, "events": list(events)} if events else {"url": url}
+        answer = self.api.put("/webhook", json=body)
+        assert answer.status_code == 200, answer.text
+        kept: dict[str, Any] = answer.json()
+        self.secret = kept["secret"]
+        return kept
+
+    def ask(self, agent_id: str, action: dict[str, Any] = EMAIL) -> dict[str, Any]:
+        context = {"conversation_id": f"c{next(_numbers)}", "step_number": 1, "user_intent": CANARY}
+        answer = self.api.post(f"/agents/{agent_id}/verify", json={"action": action, "context": context})
+        decided: dict[str, Any] = answer.json()
+        return decided
+
+    def webhook(self) -> dict[str, Any]:
+        shown: dict[str, Any] = self.api.get("/webhook").json()
+        return shown
+
+    def wait_until(self, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The webhook once it is as wanted; what the postman has written down can only be looked for."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            shown = self.webhook()
+            if done(shown):
+                return shown
+        raise AssertionError(shown)
+
+    def require_genuine(self, heard: Heard) -> dict[str, Any]:
+        """The notice, if it is signed with our secret and says nothing of what was asked."""
+        assert verify(self.secret, heard.headers["qwed-signature"], heard.body, time.time())
+        assert CANARY.encode() not in heard.body
+        assert CANARY not in str(heard.headers) + heard.line
+        notice: dict[str, Any] = json.loads(heard.body)
+        assert (heard.headers["qwed-event"], heard.headers["qwed-notice"]) == (notice["event"], notice["id"])
+        return notice
+
+
+Open = Callable[..., Receiver]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Open]:
+    """Opens receivers, and closes them in the end."""
+    opened: list[Receiver] = []
+
+    def call(behaviour: Behaviour | None = None, port: int = 0) -> Receiver:
+        opened.append(Receiver(behaviour or answering(200), port=port))
+        return opened[-1]
+
+    yield call
+    for one in opened:
+        one.close()
+
+
+def _url(receiver: Receiver) -> str:
+    return receiver.url(scheme="http")
+
+
+class House:
+    """A server that may be ended and started again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.families: list[Family] = []
+        self.start()
+        self.first = self.family(self.server.owner_key)
+
+    def start(self) -> None:
+        self.server = Server(self.directory, **ALLOWED)
+
+    def family(self, owner_key: str) -> Family:
+        self.families.append(Family(self.server.base_url, owner_key))
+        return self.families[-1]
+
+    def again(self, family: Family) -> Family:
+        """The same family at the server that runs now."""
+        found = self.family(family.owner_key)
+        found.secret = family.secret
+        return found
+
+    def close(self) -> None:
+        for family in self.families:
+            family.api.close()
+        assert self.server.stop() == 0
+        Books(self.directory).require_one_story()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    opened = House(tmp_path / "data")
+    yield opened
+    opened.close()
+
+
+def test_each_event_arrives_once_signed_with_ids_and_without_content(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver()
+    family.listen(_url(told))
+    agent_id = family.register(type="autonomous")
+    waits = family.ask(agent_id)
+    attack = family.ask(agent_id, ATTACK)
+    assert (waits["decision"], attack["decision"]) == ("PENDING", "DENIED")
+    family.api.post(f"/agents/{agent_id}/suspend", json={"reason": CANARY})
+    notices = [family.require_genuine(told.next()) for _ in range(4)]
+    by_event = {notice["event"]: notice for notice in notices}
+    assert set(by_event) == {"pending", "failed", "degraded", "suspended"}
+    assert len({notice["id"] for notice in notices}) == 4
+    for notice in notices:
+        assert (notice["agent_id"], notice["principal_id"]) == (agent_id, "user_7")
+    assert by_event["pending"]["activity_id"] == waits["action_id"]
+    assert by_event["pending"]["approval_id"] == waits["approval_id"]
+    assert by_event["failed"]["activity_id"] == attack["action_id"]
+    degraded = by_event["degraded"]
+    assert (degraded["trust_level"], degraded["reason"]) == (0, "security_policy_violation")
+    shown = family.wait_until(lambda shown: shown["waiting"] == 0)
+    assert (shown["delivered"], shown["given_up"], shown["last_error"]) == (4, 0, None)
+    assert told.heard.empty()
+
+
+def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(tmp_path: Path, receiver: Open) -> None:
+    server = Server(tmp_path / "data", **ALLOWED, QWED_TRUST_MIN_DAYS="0", QWED_TRUST_MIN_ACTIONS="0")
+    family, told = Family(server.base_url, server.owner_key), receiver()
+    family.listen(_url(told))
+    agent_id = family.register()
+    assert family.ask(agent_id, SUM)["decision"] == "APPROVED"
+    asked = family.api.post(f"/agents/{agent_id}/trust", json={"to_level": 2, "justification": CANARY}).json()
+    notice = family.require_genuine(told.next())
+    assert (notice["event"], notice["approval_id"]) == ("pending", asked["approval_id"])
+    assert family.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    family.api.close()
+    assert server.stop() == 0
+
+
+def test_only_what_was_asked_for_arrives(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver()
+    family.listen(_url(told), "suspended")
+    agent_id = family.register(type="autonomous")
+    assert family.ask(agent_id)["decision"] == "PENDING"
+    assert family.ask(agent_id, ATTACK)["decision"] == "DENIED"
+    family.api.post(f"/agents/{agent_id}/complaint", json={"reason": CANARY})
+    assert family.require_genuine(told.next())["event"] == "suspended"
+    assert family.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    assert told.heard.empty()
+
+
+def test_what_was_refused_is_sent_again_under_the_same_id(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver(answering(503, 200))
+    family.listen(_url(told))
+    family.ask(family.register())
+    first, second = (family.require_genuine(told.next()) for _ in range(2))
+    assert first == second
+    shown = family.wait_until(lambda shown: shown["waiting"] == 0)
+    assert (shown["delivered"], shown["last_error"]) == (1, None)
+
+
+def test_a_redirect_is_not_followed(house: House, receiver: Open) -> None:
+    family, elsewhere = house.first, receiver()
+    told = receiver(redirecting(307, _url(elsewhere)))
+    family.listen(_url(told))
+    family.ask(family.register())
+    told.next()
+    shown = family.wait_until(lambda shown: shown["last_error"] is not None)
+    assert "redirects are not followed" in shown["last_error"]
+    assert (shown["waiting"], shown["delivered"], elsewhere.connections) == (1, 0, 0)
+
+
+# Across a cut of power
+
+
+def test_what_was_undelivered_when_the_server_was_killed_arrives_after_the_next_start(
+    house: House, receiver: Open
+) -> None:
+    port = dead_port()
+    family = house.first
+    family.listen(f"http://127.0.0.1:{port}/notices")
+    agent_id = family.register()
+    asked = [family.ask(agent_id) for _ in range(5)]
+    assert {answer["decision"] for answer in asked} == {"PENDING"}
+    house.server.kill()
+    told = receiver(port=port)
+    house.start()
+    notices = [family.require_genuine(told.next()) for _ in range(5)]
+    assert {notice["activity_id"] for notice in notices} == {answer["action_id"] for answer in asked}
+    again = house.again(family)
+    assert again.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 5
+
+
+def test_what_was_on_its_way_when_the_server_was_killed_is_sent_again_under_the_same_id(
+    house: House, receiver: Open
+) -> None:
+    family, mute = house.first, Receiver(silent)
+    family.listen(_url(mute))
+    asked = family.ask(family.register())
+    first = family.require_genuine(mute.next())
+    house.server.kill()
+    port = mute.port
+    mute.close()
+    told = receiver(port=port)
+    house.start()
+    again = family.require_genuine(told.next())
+    assert (again, again["activity_id"]) == (first, asked["action_id"])
+    assert house.again(family).wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    assert told.heard.empty()
+
+
+def test_what_was_delivered_is_not_sent_again_after_a_restart(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver()
+    family.listen(_url(told))
+    agent_id = family.register()
+    family.ask(agent_id)
+    first = told.next()
+    family.wait_until(lambda shown: shown["delivered"] == 1)
+    house.server.kill()
+    house.start()
+    again = house.again(family)
+    later = again.ask(agent_id)
+    second = again.require_genuine(told.next())
+    assert second["activity_id"] == later["action_id"]
+    assert json.loads(first.body)["id"] != second["id"]
+
+
+# Receivers that do not play along
+
+
+def test_a_receiver_that_never_answers_changes_nothing_about_decisions(house: House, receiver: Open) -> None:
+    family, mute = house.first, receiver(silent)
+    family.listen(_url(mute))
+    agent_id = family.register()
+    decisions = [family.ask(agent_id, SUM if number % 3 else EMAIL)["decision"] for number in range(120)]
+    assert decisions == ["APPROVED" if number % 3 else "PENDING" for number in range(120)]
+    mute.next()
+    shown = family.webhook()
+    assert (shown["waiting"], shown["delivered"]) == (40, 0)
+    assert 1 <= mute.connections <= AT_ONCE_EACH
+    approvals = family.api.get("/approvals", params={"state": "pending", "limit": 100}).json()["approvals"]
+    settled = family.api.post(f"/approvals/{approvals[0]['approval_id']}/approve", json={"reason": "fine"})
+    # The key that asked is the only one there is.
+    assert settled.json()["state"] == "approved"
+
+
+def test_a_receiver_that_never_answers_keeps_nobody_else_from_being_told(house: House, receiver: Open) -> None:
+    family, mute, told = house.first, receiver(silent), receiver()
+    other = house.family(family.api.post("/organisations", json={"name": "other"}).json()["owner_key"])
+    family.listen(_url(mute))
+    other.listen(_url(told))
+    mine, theirs = family.register(), other.register()
+    for _ in range(20):
+        family.ask(mine)
+    mute.next()
+    asked = other.ask(theirs)
+    assert other.require_genuine(told.next())["activity_id"] == asked["action_id"]
+
+
+def test_a_webhook_that_is_removed_is_told_nothing_more(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver()
+    family.listen(f"http://127.0.0.1:{dead_port()}/")
+    agent_id = family.register()
+    family.ask(agent_id)
+    family.wait_until(lambda shown: shown["last_error"] is not None)
+    assert family.api.delete("/webhook").json() == {"removed": True}
+    assert family.api.get("/webhook").status_code == 404
+    family.ask(agent_id)
+    family.listen(_url(told))
+    assert family.webhook()["waiting"] == 0
+    later = family.ask(agent_id)
+    assert family.require_genuine(told.next())["activity_id"] == later["action_id"]
+    assert told.heard.empty()
+
+
+def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(house: House, receiver: Open) -> None:
+    family, told = house.first, receiver()
+    family.listen(f"http://127.0.0.1:{dead_port()}/")
+    asked = family.ask(family.register())
+    family.wait_until(lambda shown: shown["last_error"] is not None)
+    old = family.secret
+    family.listen(_url(told))
+    assert family.secret != old
+    assert family.require_genuine(told.next())["activity_id"] == asked["action_id"]
+
+
+# Whose events
+
+
+def test_another_organisations_events_never_arrive(house: House, receiver: Open) -> None:
+    family = house.first
+    names = ("second", "third")
+    others = [
+        house.family(family.api.post("/organisations", json={"name": name}).json()["owner_key"]) for name in names
+    ]
+    mine, theirs = receiver(), receiver()
+    family.listen(_url(mine))
+    others[0].listen(_url(theirs))  # the third has none
+    asked: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}
+    agents = [one.register() for one in (family, *others)]
+    for number in range(12):
+        which = number % 3
+        answer = (family, *others)[which].ask(agents[which])
+        assert answer["decision"] == "PENDING"
+        asked[which].add(answer["action_id"])
+    for one, told, which in ((family, mine, 0), (others[0], theirs, 1)):
+        heard = [one.require_genuine(told.next()) for _ in range(4)]
+        assert {notice["activity_id"] for notice in heard} == asked[which]
+        assert {notice["agent_id"] for notice in heard} == {agents[which]}
+        assert one.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 4
+        assert told.heard.empty()
+    assert others[1].api.get("/webhook").status_code == 404
+
+
+# Where a webhook may lead
+
+
+REFUSED = [
+    "https://127.0.0.1/",
+    "https://127.0.0.1:8443/hook",
+    "https://127.1/",
+    "https://0.0.0.0/",
+    "https://[::1]/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::ffff:7f00:1]/",
+    "https://localhost/",
+    "https://LOCALHOST/",
+    "https://localhost./",
+    "https://a.localhost/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://[fe80::1]/",
+    "https://10.0.0.1/",
+    "https://172.16.0.1/",
+    "https://192.168.1.1/",
+    "https://[fd00::1]/",
+    "https://100.64.0.1/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0x7f.0.0.1/",
+    "https://0177.0.0.1/",
+    "https://017700000001/",
+    "https://metadata/",
+    "https://printer.local/",
+    "https://db.internal/",
+    "http://example.com/",
+    "ftp://example.com/",
+    "file:///etc/passwd",
+    "https://user:password@example.com/",
+    "https://example.com#@127.0.0.1/",
+    "https://example.com\\@127.0.0.1/",
+    "https://127.0.0.1%00.example.com/",
+    "https://example.com:25/",
+    "//example.com/",
+    "example.com",
+    "",
+]
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_url_that_leads_home_is_refused(api: httpx.Client, url: str) -> None:
+    answer = api.put("/webhook", json={"url": url})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["code"] == "QWED-REQ-005"
+    assert api.get("/webhook").status_code == 404
+
+
+def test_a_public_https_url_is_taken_and_its_secret_shown_once(api: httpx.Client) -> None:
+    kept = api.put("/webhook", json={"url": "https://hooks.example.com/qwed", "events": ["failed"]}).json()
+    assert kept["secret"].startswith("qwed_hook_")
+    shown = api.get("/webhook").json()
+    assert (shown["url"], shown["events"]) == ("https://hooks.example.com/qwed", ["failed"])
+    assert kept["secret"] not in str(shown)
+    assert api.delete("/webhook").status_code == 200
+
+
+def test_with_the_setting_a_private_address_is_told_and_metadata_never_is(house: House) -> None:
+    answer = house.first.api.put("/webhook", json={"url": "http://169.254.169.254/latest/meta-data/"})
+    assert answer.status_code == 400

@@ -1,0 +1,110 @@
+"""Spec 8.3 at the wrong moment: what changes while a decision is made, and what a restart remembers."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import Asking
+from tests.spec.asking import EMAIL, FALSE, SUM, Json, action_of, changes_of, claims_of, said, settle, trust_of
+from tests.spec.conftest import House, People, furnished, living_in
+from tests.spec.sections import spec
+from tests.support.scrape import Scrape
+from tests.support.server import Server
+
+PATIENCE = 60
+
+
+def _hard(tag: str) -> Json:
+    """Eleven pigeons in ten holes: short, false, and beyond the solver's patience, so it ends undecided."""
+    pigeons, holes = "abcdefghijk", "abcdefghij"
+    sits = [f"(OR {' '.join(f'{tag}{one}{hole}' for hole in holes)})" for one in pigeons]
+    pairs = [(one, other) for one in pigeons for other in pigeons if other < one]
+    alone = [f"(OR (NOT {tag}{one}{hole}) (NOT {tag}{other}{hole}))" for hole in holes for one, other in pairs]
+    return {"type": "verify_logic", "query": f"(AND {' '.join(sits + alone)})"}
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house whose solver thinks for a second or two, and no longer."""
+    with furnished(Path(tmp_path_factory.mktemp("slow")) / "data", QWED_ENGINE_SECONDS="2") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def crew(slow: House) -> Iterator[People]:
+    with living_in(slow) as found:
+        # The first question waits for the workers to start.
+        found.hire()({"type": "verify_logic", "query": "x > 1"}, 1)
+        yield found
+
+
+def _decided_while(slow: House, ask: Asking, action: Json, change: Callable[[], httpx.Response]) -> httpx.Response:
+    scrape = Scrape(slow.base_url, slow.keys["owner"])
+    body = {"action": action, "context": {"conversation_id": "c", "step_number": 1}}
+    with ThreadPoolExecutor(1) as pool:
+        deciding = pool.submit(ask.send, body)
+        scrape.wait_until("qwed_requests_in_flight", 1)
+        assert change().status_code == 200
+        return deciding.result(PATIENCE)
+
+
+def _trust(people: People, ask: Asking, to_level: int) -> httpx.Response:
+    return people.owner.post(f"/agents/{ask.agent_id}/trust", json={"request": "trust_reduction", "to_level": to_level})
+
+
+@spec("8.3", "9.4")
+def test_a_decision_made_under_the_old_level_is_not_kept(slow: House, crew: People) -> None:
+    ask = crew.hire(trust_level=3)
+    response = _decided_while(slow, ask, _hard("m"), lambda: _trust(crew, ask, 0))
+    answer = response.json()
+    assert (response.status_code, said(answer)) == (200, ("DENIED", "QWED-AGENT-005"))
+    assert (answer["error"]["check"], answer["error"]["final"]) == ("agent_unchanged", False)
+    assert "approval_id" not in answer
+    assert ask.budget()["cost"] == {**ask.budget()["cost"], "current_daily_usd": 0, "held_usd": 0}
+    # The step is free, and judged by the level of today.
+    assert said(ask(SUM, 1, conversation="c")) == ("PENDING", "QWED-AGENT-TRUST-002")
+
+
+@spec("8.3", "9.4")
+@pytest.mark.parametrize("how", ["suspend", "complaint", "all"])
+def test_a_decision_about_an_agent_that_was_stopped_meanwhile_is_not_kept(slow: House, crew: People, how: str) -> None:
+    ask = crew.hire(trust_level=3)
+    path = "/suspend-all" if how == "all" else f"/agents/{ask.agent_id}/{how}"
+    try:
+        response = _decided_while(slow, ask, _hard(how[0]), lambda: crew.member.post(path, json={"reason": "odd"}))
+    finally:
+        crew.owner.post("/reactivate-all", json={"reason": "on we go"})
+    assert (response.status_code, said(response.json())) == (403, ("DENIED", "QWED-AGENT-003"))
+    crew.owner.post(f"/agents/{ask.agent_id}/reactivate", json={"reason": "on we go"})
+    assert said(ask(SUM, 1, conversation="c")) == ("APPROVED", None)
+
+
+@spec("8.3")
+def test_a_restart_forgets_neither_denials_nor_what_waits(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    headers = {"X-API-Key": server.owner_key}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as owner:
+        body = {"name": "a", "principal_id": "u", "trust_level": 2, "budget": {"max_daily_cost_usd": 1}}
+        agent = owner.post("/agents/register", json=body).json()
+        ask = Asking(owner, agent)
+        waiting = ask({**EMAIL, "cost": {"usd": 0.5}}, 1, options={"risk_threshold": "low"})
+        for _ in range(18):
+            assert ask(FALSE, 2)["decision"] == "DENIED"
+        assert trust_of(ask) == 2
+    server.kill()
+    again = Server(tmp_path / "data")
+    with httpx.Client(base_url=again.base_url, headers=headers, timeout=30) as owner:
+        ask = Asking(owner, agent)
+        assert ask.budget()["cost"]["held_usd"] == 0.5
+        assert ask(FALSE, 2)["decision"] == "DENIED"
+        assert trust_of(ask) == 1
+        assert [each["change"]["reason"] for each in changes_of(ask, "trust_degraded")] == ["repeated_denials"]
+        settled = settle(owner, waiting["approval_id"])
+        assert (settled.status_code, settled.json()["resolution"]["self_approved"]) == (200, True)
+        action = action_of(ask, waiting["action_id"])
+        assert claims_of(action["attestation"])["qwed"]["activity_id"] == waiting["action_id"]
+        assert ask.budget()["cost"]["current_daily_usd"] == 0.5
+    assert again.stop() == 0

@@ -1,0 +1,474 @@
+"""What the worst caller tries around decisions: people's powers, long polls, the kill switch, the record itself."""
+
+import itertools
+import json
+import socket
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+import qwed
+from qwed.gate import Gate, GateError
+from qwed.store.changes import notice_statements
+from qwed.store.protocol import Notice
+from tests.conftest import Asking
+from tests.spec.asking import EMAIL, SUM, WRITE, Json, action_of, another, refusal_of, settle
+from tests.spec.conftest import House, People
+from tests.spec.sections import spec
+from tests.support.clock import HandClock
+from tests.support.scrape import Scrape
+from tests.support.server import Server
+from tests.support.stores import Shop
+from tests.support.wire import asked_at_once, message
+
+DAY = 86_400
+SECRET = "ghp_" + "aB3d" * 9
+MANY = 300_000
+"""Values in one body of less than a mebibyte: no action has a use for so many, and reading them takes seconds."""
+
+_steps = itertools.count(1)
+
+
+def _ask(gate: Gate, agent_id: str, action: Json) -> Json:
+    return dict(gate.verify_action(agent_id, action, {"conversation_id": f"c{next(_steps)}", "step_number": 1}))
+
+
+def _token(house: House, ask: Asking) -> httpx.Client:
+    return house.client(token=ask.agent["agent_token"])
+
+
+# One body, one page, one backlog: nobody else waits for them
+
+
+_FULL_OF_VALUES: dict[str, tuple[str, bytes]] = {
+    "a question": ("/agents/{agent}/verify", b'{"action": [%s]}' % b",".join([b"{}"] * MANY)),
+    "a result": (
+        "/agents/{agent}/actions/act_1/execution",
+        b'{"success":true,"result":[%s]}' % b"1,".join([b""] * MANY),
+    ),
+    "evidence": ("/agents/{agent}/trust", b'{"to_level":3,"evidence":{"a":[%s]}}' % b",".join([b"{}"] * MANY)),
+}
+
+
+@spec("9.6")
+@pytest.mark.parametrize("what", _FULL_OF_VALUES)
+def test_a_body_of_a_third_of_a_million_values_is_refused_unread(house: House, people: People, what: str) -> None:
+    ask = people.hire(trust_level=2)
+    path, body = _FULL_OF_VALUES[what]
+    body = body.replace(b",]", b",1]")
+    with _token(house, ask) as agent:
+        answer = agent.post(path.format(agent=ask.agent_id), content=body)
+    assert answer.status_code in (400, 413)
+    assert "values" in answer.text
+
+
+@spec("9.8")
+def test_a_stranger_cannot_make_us_read_a_third_of_a_million_values(house: House) -> None:
+    path, body = _FULL_OF_VALUES["a question"]
+    with house.client() as stranger:
+        answer = stranger.post(path.format(agent="agent_1"), content=body)
+    assert answer.status_code in (400, 413)
+
+
+@spec("7.2")
+def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
+    with qwed.open(tmp_path / "data") as gate:
+        agent = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
+        # A change makes the next decision look for what has run out.
+        gate.suspend_agent(agent, reason="a look")
+        gate.reactivate_agent(agent, reason="all is well")
+        store: Any = gate.services.store
+        decided = threading.Event()
+
+        def decide() -> None:
+            _ask(gate, agent, SUM)
+            decided.set()
+
+        with store._browse_lock:  # what a reader of a long page holds while the database works
+            asking = threading.Thread(target=decide)
+            asking.start()
+            in_time = decided.wait(10)
+        asking.join()
+    assert in_time
+
+
+@spec("4.3")
+def test_a_page_of_approvals_is_no_larger_than_a_page_of_activities(people: People) -> None:
+    ask = people.hire()
+    for number in range(7):
+        letter = {"type": "send_email", "parameters": {"to": f"u{number}@example.com", "body": "x " * 490_000}}
+        assert ask(letter, number + 1)["decision"] == "PENDING"
+    page = people.approver.get("/approvals", params={"agent_id": ask.agent_id, "limit": 1000})
+    assert len(page.content) < 6 << 20
+    assert page.json()["next_cursor"] is not None
+
+
+@spec("2.3")
+def test_a_notice_costs_as_much_whether_ten_or_ten_thousand_wait(tmp_path: Path) -> None:
+    Shop("file", tmp_path, HandClock()).store.close()
+
+    def work_with(waiting: int) -> int:
+        with sqlite3.connect(tmp_path / "qwed.db", isolation_level=None) as database:
+            database.execute("DELETE FROM outbox")
+            rows = [(f"ntc_{number}", "org_1", "failed", "{}", 1.0, 1.0, 0) for number in range(waiting)]
+            database.executemany("INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            done = itertools.count()
+            database.set_progress_handler(lambda: next(done) and None, 100)
+            for statement, values in notice_statements("org_1", (Notice("ntc_new", "failed", "{}"),), 2.0):
+                database.execute(statement, values)
+            database.set_progress_handler(None, 0)
+        database.close()
+        return next(done)
+
+    assert work_with(9_000) <= 4 * work_with(10) + 4
+
+
+@spec("6.1")
+def test_an_agent_cannot_count_its_own_record_out_of_reach() -> None:
+    hands = HandClock()
+    with qwed.open(clock=hands.clock()) as gate:
+        agent = gate.register_agent(name="a", principal_id="user_1", trust_level=2)["agent_id"]
+        for _day in range(3):
+            for _ in range(4_000):
+                _ask(gate, agent, {**SUM, "cost": {"usd": 999_999_999}})
+            hands.turn(DAY)
+        assert len(gate.get_agent_activity(agent, limit=1)) == 1
+
+
+# Long polls
+
+
+def _waiting_request(path: str, token: str) -> bytes:
+    return f"GET {path}?wait=60 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n".encode()
+
+
+@spec("4.3")
+def test_who_has_hung_up_waits_no_longer(house: House, people: People) -> None:
+    ask = people.hire()
+    path = f"/agents/{ask.agent_id}/actions/{ask(EMAIL, 1)['action_id']}"
+    place = urlsplit(house.base_url)
+    scrape = Scrape(house.base_url, house.keys["owner"])
+    before = scrape.value("qwed_long_polls_open")
+    with ExitStack() as lines:
+        for _ in range(8):
+            line = lines.enter_context(socket.create_connection((place.hostname, place.port or 80)))
+            line.sendall(_waiting_request(path, ask.agent["agent_token"]))
+        scrape.wait_until("qwed_long_polls_open", before + 8)
+    left = [scrape.value("qwed_long_polls_open") for _ in range(500)]
+    settle(
+        people.owner,
+        people.owner.get("/approvals", params={"agent_id": ask.agent_id}).json()["approvals"][0]["approval_id"],
+    )
+    assert left[-1] == before
+
+
+@pytest.fixture
+def waiting(house: House, people: People) -> Iterator[Callable[[httpx.Client, Asking, Json], Any]]:
+    """Begins a long poll, and comes back once the server has it."""
+    with ThreadPoolExecutor(4) as threads:
+        scrape = Scrape(house.base_url, house.keys["owner"])
+
+        def begin(client: httpx.Client, ask: Asking, pending: Json) -> Any:
+            before = scrape.value("qwed_long_polls_open")
+            path = f"/agents/{ask.agent_id}/actions/{pending['action_id']}"
+            answer = threads.submit(client.get, path, params={"wait": 30})
+            scrape.wait_until("qwed_long_polls_open", before + 1)
+            return answer
+
+        yield begin
+
+
+@spec("9.8")
+def test_a_token_that_was_replaced_gets_nothing_from_a_wait_begun_before(
+    house: House, people: People, waiting: Callable[[httpx.Client, Asking, Json], Any]
+) -> None:
+    ask = people.hire(trust_level=2)
+    pending = ask(WRITE, 1)
+    with _token(house, ask) as thief:
+        answer = waiting(thief, ask, pending)
+        assert people.owner.post(f"/agents/{ask.agent_id}/rotate-token").status_code == 200
+        assert settle(people.approver, pending["approval_id"]).status_code == 200
+        assert answer.result(60).status_code == 401
+
+
+@spec("9.8")
+def test_a_key_that_was_revoked_gets_nothing_from_a_wait_begun_before(
+    house: House, people: People, waiting: Callable[[httpx.Client, Asking, Json], Any]
+) -> None:
+    ask = people.hire(trust_level=2)
+    pending = ask(WRITE, 1)
+    made = people.owner.post("/keys", json={"name": "short", "role": "member"}).json()
+    with house.client(made["key"]) as former:
+        answer = waiting(former, ask, pending)
+        assert people.owner.delete(f"/keys/{made['id']}").status_code == 200
+        assert settle(people.approver, pending["approval_id"]).status_code == 200
+        assert answer.result(60).status_code == 401
+
+
+# The kill switch
+
+
+@spec("8.3")
+@pytest.mark.parametrize("path", ["/suspend-all", "/agents/{agent}/suspend"])
+def test_nobody_is_told_that_it_is_stopped_before_that_is_durable(tmp_path: Path, path: str) -> None:
+    server = Server(tmp_path / "data")
+    with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner:
+        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "user_1"}).json()["agent_id"]
+        stop = message(path.format(agent=agent), {"reason": "stop"}, {"x-api-key": server.owner_key})
+        file, elsewhere = server.data_dir / "qwed.db", server.data_dir / "elsewhere"
+        file.rename(elsewhere)
+        heard = [each for _ in range(6) for each in asked_at_once(server.base_url, [stop] * 16, 16)]
+        elsewhere.rename(file)
+        status = owner.get(f"/agents/{agent}").json()["status"]
+    server.stop()
+    assert status == "active"
+    assert {each.status for each in heard if each is not None} == {503}
+
+
+@spec("8.3")
+@pytest.mark.parametrize("path", ["/agents/{agent}/suspend", "/suspend-all"])
+def test_an_agent_that_was_stopped_after_the_approval_does_not_get_its_permission(
+    house: House, family: People, path: str
+) -> None:
+    ask = family.hire(trust_level=2)
+    with _token(house, ask) as agent:
+        pending = Asking(agent, ask.agent)(WRITE, 1)
+        assert settle(family.approver, pending["approval_id"]).status_code == 200
+        assert family.owner.post(path.format(agent=ask.agent_id), json={"reason": "stop"}).status_code == 200
+        shown = action_of(ask, pending["action_id"], agent)
+    assert (shown["attestation"], shown["verified_query"]) == (None, None)
+
+
+@spec("8.3")
+def test_a_stored_approval_is_not_repeated_once_everything_is_stopped(family: People) -> None:
+    ask = family.hire()
+    body = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
+    assert ask.send(body, {"Idempotency-Key": "again"}).json()["decision"] == "APPROVED"
+    waits = ask(EMAIL, 2, conversation="d")
+    assert family.member.post("/suspend-all", json={"reason": "stop"}).status_code == 200
+    assert refusal_of(ask.send(body, {"Idempotency-Key": "again"})) == (403, "QWED-AGENT-003")
+    assert settle(family.approver, waits["approval_id"]).status_code == 409
+    assert family.member.post("/reactivate-all", json={"reason": "go"}).status_code == 403
+
+
+# Trust
+
+
+@pytest.fixture
+def hands() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def gate(hands: HandClock) -> Iterator[Gate]:
+    """A day and twenty actions are enough here."""
+    with qwed.open(clock=hands.clock(), trust_min_days=1, trust_min_actions=20) as opened:
+        yield opened
+
+
+@spec("8.2")
+def test_what_people_rejected_is_no_evidence_for_more_trust(gate: Gate, hands: HandClock) -> None:
+    agent = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
+    for number in range(20):
+        waits = _ask(gate, agent, {**EMAIL, "parameters": {"to": f"u{number}@example.com"}})
+        gate.reject(waits["approval_id"], reason="certainly not")
+    hands.turn(DAY)
+    with pytest.raises(GateError, match="not enough evidence"):
+        gate.request_trust_change(agent, 2)
+
+
+@spec("8.2")
+def test_what_the_budget_refused_is_no_evidence_for_more_trust(gate: Gate, hands: HandClock) -> None:
+    agent = gate.register_agent(name="a", principal_id="user_1", budget={"max_requests_per_hour": 1})["agent_id"]
+    for number in range(21):
+        _ask(gate, agent, another(number))
+    hands.turn(DAY)
+    level = gate.get_agent(agent)["trust_level"]
+    with pytest.raises(GateError, match="not enough evidence"):
+        gate.request_trust_change(agent, level + 1)
+
+
+def _proven(gate: Gate, hands: HandClock) -> str:
+    agent: str = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
+    for number in range(150):
+        _ask(gate, agent, another(number))
+    hands.turn(DAY)
+    gate.approve(gate.request_trust_change(agent, 2)["approval_id"], reason="earned")
+    return agent
+
+
+@spec("8.2")
+def test_one_record_does_not_earn_two_levels(gate: Gate, hands: HandClock) -> None:
+    agent = _proven(gate, hands)
+    with pytest.raises(GateError, match="not enough evidence"):
+        gate.request_trust_change(agent, 3)
+
+
+@spec("8.2", "8.3")
+def test_trust_lost_to_a_violation_is_not_asked_back_in_the_same_second(gate: Gate, hands: HandClock) -> None:
+    agent = _proven(gate, hands)
+    _ask(gate, agent, {"type": "execute_code", "code": "eval('1')"})
+    assert gate.get_agent(agent)["trust_level"] == 0
+    with pytest.raises(GateError, match="not enough evidence"):
+        gate.request_trust_change(agent, 1)
+
+
+@spec("8.2")
+def test_a_request_that_ran_out_does_not_stand_in_the_way_of_the_next(gate: Gate, hands: HandClock) -> None:
+    agent: str = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
+    for number in range(20):
+        _ask(gate, agent, another(number))
+    hands.turn(DAY)
+    first = gate.request_trust_change(agent, 2)
+    hands.turn(DAY + 1)
+    assert gate.request_trust_change(agent, 2)["approval_id"] != first["approval_id"]
+
+
+@spec("8.2", "7.2")
+def test_a_secret_in_a_justification_is_masked(gate: Gate, hands: HandClock) -> None:
+    agent: str = gate.register_agent(name="a", principal_id="user_1", trust_level=2)["agent_id"]
+    for number in range(20):
+        _ask(gate, agent, another(number))
+    hands.turn(DAY)
+    gate.request_trust_change(agent, 3, justification=f"here is {SECRET}")
+    gate.reduce_trust(agent, 1, f"it said {SECRET}")
+    kept = [*gate.get_agent_activity(agent, kind="all"), *gate.list_approvals()]
+    assert SECRET not in json.dumps([dict(each) for each in kept])
+
+
+# Who decides
+
+
+@spec("2.3")
+def test_a_token_in_the_body_does_not_hide_the_key_that_asks(people: People) -> None:
+    ask = people.hire(trust_level=2)
+    body = {"action": WRITE, "context": {"conversation_id": "c", "step_number": 1}}
+    asked = people.approver.post(
+        f"/agents/{ask.agent_id}/verify", json={**body, "agent_token": ask.agent["agent_token"]}
+    ).json()
+    assert refusal_of(settle(people.approver, asked["approval_id"])) == (403, "QWED-AUTH-004")
+
+
+@spec("2.3", "6.2")
+def test_of_many_who_settle_at_once_one_does(house: House, people: People) -> None:
+    ask = people.hire(trust_level=2, budget={"max_daily_cost_usd": 100})
+    charged = 0
+    for number in range(4):
+        waits = ask({"type": "file_write", "target": f"r/{number}.txt", "cost": {"usd": 1}}, number + 1)
+        messages = [
+            message(f"/approvals/{waits['approval_id']}/{verb}", {"reason": "r"}, {"x-api-key": house.keys[role]})
+            for verb in ("approve", "reject")
+            for role in ("owner", "approver")
+        ] * 2
+        heard = asked_at_once(house.base_url, messages, len(messages))
+        settled = [each.json for each in heard if each is not None and each.status == 200]
+        assert len(settled) == 1
+        charged += settled[0]["state"] == "approved"
+    cost = ask.budget()["cost"]
+    assert (cost["current_daily_usd"], cost["held_usd"]) == (charged, 0)
+
+
+@spec("7.2")
+@pytest.mark.parametrize("reason", ["\u200b", "\u2060\ufeff", "\u202e \u202c", "\x1b"], ids=ascii)
+def test_a_reason_that_cannot_be_seen_is_none(people: People, reason: str) -> None:
+    ask = people.hire()
+    assert ask.api.post(f"/agents/{ask.agent_id}/complaint", json={"reason": reason}).status_code == 400
+
+
+# Other people's houses
+
+
+@spec("7.2")
+def test_a_cursor_does_not_count_what_others_do(people: People, family: People) -> None:
+    neighbour, ask = people.hire(), family.hire()
+
+    def cursor() -> Any:
+        for _ in range(2):
+            family.owner.post("/keys", json={"name": "k", "role": "member"})
+        return family.owner.get("/changes", params={"limit": 1}).json()["next_cursor"]
+
+    def step(busy: int) -> int:
+        before = int(cursor())
+        for number in range(busy):
+            neighbour(another(number), next(_steps), conversation=f"c{next(_steps)}")
+        return int(cursor()) - before
+
+    assert step(0) == step(9)
+    assert ask.activity()["next_cursor"] is None
+
+
+@spec("7.2")
+def test_the_log_of_a_new_organisation_begins_with_its_first_key(house: House, family: People) -> None:
+    with house.client("owner") as landlord:
+        made = landlord.post("/organisations", json={"name": "new"}).json()
+    with house.client(made["owner_key"]) as owner:
+        keys = {each["id"] for each in owner.get("/keys").json()["keys"]}
+        told = {each["about"] for each in owner.get("/changes").json()["changes"] if each["event"] == "key_added"}
+    assert keys == told
+
+
+# The wire
+
+
+_TRICKS = {
+    "two lengths": b"content-length: 2\r\ncontent-length: 3\r\n\r\n{} ",
+    "a length and chunks": b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    "another coding": b"transfer-encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "less than nothing": b"content-length: -1\r\n\r\n",
+    "a length with a sign": b"content-length: +2\r\n\r\n{}",
+    "a length beyond numbers": b"content-length: 99999999999999999999999\r\n\r\n{}",
+}
+
+
+@spec("B")
+@pytest.mark.parametrize("trick", _TRICKS)
+def test_a_request_whose_end_is_unclear_is_refused_and_nothing_after_it_is_read(house: House, trick: str) -> None:
+    place = urlsplit(house.base_url)
+    with socket.create_connection((place.hostname, place.port or 80), timeout=30) as line:
+        line.sendall(b"POST /agents/x/verify HTTP/1.1\r\nhost: x\r\n" + _TRICKS[trick])
+        heard = b"".join(iter(lambda: line.recv(65_536), b""))
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert heard.count(b"HTTP/1.1 ") == 1
+
+
+_INSIDE = (
+    "https://127.1/",
+    "https://2130706433/",
+    "https://0x7f.1/",
+    "https://0177.0.0.1/",
+    "https://127.0.0.1./",
+    "https://0/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::127.0.0.1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[2002:7f00:1::]/",
+    "https://[::]/",
+    "https://[fe80::1%25eth0]/",
+    "https://169.254.169.254/",
+    "https://[0:0:0:0:0:ffff:a9fe:a9fe]/",
+    "https://localhost./",
+    "https://a.localhost/",
+    "https://metadata.google.internal/",
+    "https://example.com\\@127.0.0.1/",
+    "https://127.0.0.1#@example.com",
+    "https://u:p@example.com/",
+    "https://example.com:22/",
+    "https://example.com:0/",
+    "http://example.com/",
+    "gopher://example.com/",
+    "https:///x",
+)
+
+
+@spec("2.3")
+@pytest.mark.parametrize("url", _INSIDE)
+def test_no_spelling_of_a_place_inside_is_a_webhook(family: People, url: str) -> None:
+    assert family.owner.put("/webhook", json={"url": url}).status_code == 400
