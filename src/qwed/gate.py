@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from qwed.kernel import approvals, standing, trust
+from qwed.kernel import approvals, elevation, standing, trust
 from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
@@ -216,7 +216,7 @@ class Gate:
         """Spec 8.2: ask a person for one level more; GateError with the evidence where that is not enough."""
         agent = self._agent(agent_id)
         wanted = self._told(trust.read_request({"to_level": to_level, "justification": justification}, agent))
-        return Reply(self._act(trust.request_elevation(agent, wanted, GATE, self.services)))
+        return Reply(self._act(elevation.request_elevation(agent, wanted, GATE, self.services)))
 
     def reduce_trust(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
         """Lower an agent's trust at once."""

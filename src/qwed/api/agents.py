@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from contextlib import suppress
+from collections.abc import Coroutine
 from datetime import datetime
 from typing import Any
 
@@ -114,7 +114,9 @@ async def get_action(call: Call) -> Response:
         action = action_view(agent, action_id, call.services)
         if not isinstance(action, Problem) and waits(action) and int(seconds):
             await _wait_for(call, bell, int(seconds), action)
-            action = action_view(agent, action_id, call.services)
+            # Asked again: the token or key may have been taken away meanwhile.
+            again = require_agent(call)
+            action = again if isinstance(again, Problem) else action_view(again, action_id, call.services)
     finally:
         bells.leave(action_id, bell)
     return refused(action) if isinstance(action, Problem) else ok(action)
@@ -123,9 +125,21 @@ async def get_action(call: Call) -> Response:
 async def _wait_for(call: Call, bell: Ticket[None], seconds: float, action: ActionView) -> None:
     """Until it rings, or the time is up, or the approval runs out."""
     left = seconds if action.approval is None else _seconds_until(action.approval.expires_at, call)
-    with call.waiting() as may_wait, suppress(TimeoutError):
+    driver = LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0)))
+    with call.waiting() as may_wait:
         if may_wait:
-            await LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0))).drive(_rung(bell))
+            await _first_of(driver.drive(_rung(bell)), call.hung_up())
+
+
+async def _first_of(*events: Coroutine[Any, Any, None]) -> None:
+    """Until one of them has happened, or its time is up; the others are let go."""
+    tasks = [asyncio.ensure_future(event) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _rung(bell: Ticket[None]) -> None:

@@ -14,6 +14,7 @@ from qwed.kernel.change import Actor, read_fields
 from qwed.kernel.record_views import ApprovalView, approval_view
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
+from qwed.store.archive import within_size
 from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.words import ErrorCode
 
@@ -45,8 +46,8 @@ async def list_approvals(call: Call) -> Response:
     now = call.services.clock.now()
     query = ApprovalQuery(key.organisation_id, limit + 1, cursor, state, call.query.get("agent_id"), now)
     found = await asyncio.to_thread(call.services.store.list_approvals, query)
-    page = [approval_view(approval, now) for approval in found[:limit]]
-    following = page[-1].approval_id if len(found) > limit else None
+    page = [approval_view(approval, now) for approval in within_size(found[:limit])]
+    following = page[-1].approval_id if len(found) > len(page) else None
     return ok(ApprovalsView(approvals=page, next_cursor=following))
 
 

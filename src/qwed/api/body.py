@@ -1,6 +1,7 @@
 """The body of a request: read within limits of size, time and memory, and then as JSON."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -13,6 +14,11 @@ from qwed.words.canonical import MAX_DEPTH
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
+
+MOST_VALUES = 10_000
+"""Objects, lists and members of one body."""
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+"""A JSON string; what stands in one is no value of its own."""
 
 
 class Refused(Exception):
@@ -76,7 +82,8 @@ def _too_large(most: int) -> Refused:
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON value in `body`: UTF-8, no duplicate keys, not nested too deep; Refused says what is wrong."""
+    """The JSON value in `body`: UTF-8, no duplicate keys, neither too deep nor too much; Refused says what is wrong."""
+    _refuse_many(body)
     try:
         value = _decode(body.decode())
     except UnicodeDecodeError:
@@ -92,6 +99,16 @@ def parse_json(body: bytes) -> Any:
     if b"\\u" in body:
         _refuse_half_surrogates(value)
     return value
+
+
+def _refuse_many(body: bytes) -> None:
+    """Values cost far more than characters, and whoever sent them need not be known yet."""
+    if _marks(body) > MOST_VALUES and _marks(_TEXT.sub(b"", body)) > MOST_VALUES:
+        raise Refused(problem(ErrorCode.TOO_LARGE, f"the body holds more than {MOST_VALUES} values"))
+
+
+def _marks(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ _NOTHING_LEFT = Allowance(0, 0, 1, allowed=False)
 class Call:
     """A request. Its body is there when the handler is called."""
 
-    def __init__(self, node: Node, scope: Scope, hold: Hold) -> None:
+    def __init__(self, node: Node, scope: Scope, hold: Hold, receive: Receive) -> None:
         self.node = node
         self.services = node.services
         self.driver = node.driver
@@ -77,6 +77,7 @@ class Call:
         self.body = b""
         self.caller = Caller()
         self._hold = hold
+        self._receive = receive
         self._headers = dict(scope["headers"])
         self.api_key = self.header(b"x-api-key")
         """The organisation key the caller shows."""
@@ -116,7 +117,12 @@ class Call:
 
     def waiting(self) -> AbstractContextManager[bool]:
         """`with call.waiting() as may_wait:` gives this call's place to another while it waits, if it may."""
-        return self._hold.waiting(self.caller.name)
+        return self._hold.waiting(self.caller.organisation_id)
+
+    async def hung_up(self) -> None:
+        """Returns when the client has left."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     def header(self, name: bytes) -> str | None:
         """One header by its lower-case name; the last one wins, as no header of ours may repeat."""
@@ -215,7 +221,7 @@ class Endpoint:
     async def _answer(self, node: Node, scope: Scope, receive: Receive, hold: Hold | None) -> Response:
         if hold is None:
             return self._refused(overloaded().problem)
-        call = Call(node, scope, hold)
+        call = Call(node, scope, hold, receive)
         try:
             call.refuse_repeated()
             if not self._always:

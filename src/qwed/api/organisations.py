@@ -11,6 +11,7 @@ from qwed.kernel.change import read_fields
 from qwed.kernel.record_views import ActivityView, activity_view
 from qwed.kernel.views import View
 from qwed.store.agent import Key
+from qwed.store.archive import within_size
 from qwed.words.clock import rfc3339
 
 
@@ -123,7 +124,7 @@ async def list_changes(call: Call) -> Response:
     if isinstance(before, Problem):
         return refused(before)
     found = await asyncio.to_thread(call.services.store.changes, key.organisation_id, limit + 1, before)
-    page = found[:limit]
-    cursor = str(page[-1].sequence) if len(found) > limit else None
+    page = within_size(found[:limit])
+    cursor = str(page[-1].log_index) if len(found) > len(page) else None
     now = call.services.clock.now()
     return ok(ChangesView(changes=[activity_view(entry, now) for entry in page], next_cursor=cursor))

@@ -15,8 +15,8 @@ CLIENT_SECONDS = 30.0
 GRACE_SECONDS = 1.0
 """How long a client may take while others find no room."""
 MOST_WAITING = 1_024
-MOST_WAITING_EACH = 128
-"""Long-polls of one credential."""
+MOST_WAITING_EACH = 256
+"""Long-polls of one organisation."""
 _TICK = 1.0
 
 REASONS = ("requests", "bytes", "slow_client")

@@ -7,7 +7,7 @@ import msgspec
 
 from qwed.api.access import ANYONE, APPROVERS, asked_by, require_actor, require_agent, require_own_agent
 from qwed.api.http import Call, Response, ok, refused
-from qwed.kernel import standing, trust
+from qwed.kernel import elevation, standing, trust
 from qwed.kernel.answer import Problem
 from qwed.kernel.change import Actor, read_fields
 from qwed.kernel.services import Services
@@ -88,7 +88,7 @@ async def change_trust(call: Call) -> Response:
     if wanted.kind == trust.REDUCTION:
         return await _reduce(call, agent, wanted)
     by = asked_by(call, agent)
-    outcome = await call.driver.drive(trust.request_elevation(agent, wanted, by, call.services))
+    outcome = await call.driver.drive(elevation.request_elevation(agent, wanted, by, call.services))
     if isinstance(outcome, Problem):
         return refused(outcome)
     asked = msgspec.structs.asdict(outcome)

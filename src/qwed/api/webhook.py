@@ -63,19 +63,18 @@ async def get_webhook(call: Call) -> Response:
     key = require_key(call, OWNER)
     if isinstance(key, Problem):
         return refused(key)
-    store = call.services.store
-    found = store.webhook_record(key.organisation_id)
+    found = call.services.store.webhook_record(key.organisation_id)
     if found is None:
         return refused(problem(ErrorCode.NOT_FOUND, "this organisation has no webhook"))
-    return ok(_shown(found, store.undelivered(key.organisation_id)))
+    return ok(_shown(found))
 
 
-def _shown(found: Webhook, waiting: int) -> WebhookView:
+def _shown(found: Webhook) -> WebhookView:
     return WebhookView(
         url=found.url,
         events=list(found.events),
         changed_at=rfc3339(found.changed_at),
-        waiting=waiting,
+        waiting=found.waiting,
         delivered=found.delivered,
         given_up=found.given_up,
         delivered_at=None if found.delivered_at is None else rfc3339(found.delivered_at),

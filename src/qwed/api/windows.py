@@ -25,9 +25,10 @@ class Caller:
         """The tightest of its windows; None for a stranger, and where there is no limit."""
 
     @property
-    def name(self) -> str:
-        """Who it is first of all."""
-        return self.proven[0] if self.proven else ""
+    def organisation_id(self) -> str:
+        """Whose they are; nobody's, for a stranger."""
+        proven = self.key or self.agent
+        return "" if proven is None else proven.organisation_id
 
 
 class Windows:

@@ -1,6 +1,5 @@
 """Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from qwed.kernel.answer import Problem, problem
@@ -9,12 +8,12 @@ from qwed.kernel.record_views import ActivityView, SummaryView, activity_view, s
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
 from qwed.store.agent import Agent
-from qwed.store.protocol import ActivityQuery, Entry
+from qwed.store.archive import within_size
+from qwed.store.protocol import ActivityQuery
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import rfc3339
 
 MOST = 1000
-LARGEST_PAGE = 4 << 20
 KINDS = ("decision", "change", "all")
 
 
@@ -54,35 +53,23 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
     expire(services, services.clock.now())
     # One more than asked tells whether there is a next page without counting.
     entries = services.store.activities(query._replace(limit=query.limit + 1))
-    page = _within_size(entries[: query.limit])
+    page = within_size(entries[: query.limit])
     more = len(entries) > len(page)
     return ActivityPage(
         agent_id=agent.agent_id,
         period=Period(since=_shown(query.since), until=_shown(query.until)),
         summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
         activities=[activity_view(entry, services.clock.now()) for entry in page],
-        next_cursor=str(page[-1].sequence) if more else None,
+        next_cursor=str(page[-1].log_index) if more else None,
     )
-
-
-def _within_size(entries: Sequence[Entry]) -> list[Entry]:
-    """As many as fit into one answer, one at least; the cursor leads to the rest."""
-    page: list[Entry] = []
-    size = 0
-    for entry in entries:
-        size += len(entry.payload)
-        if page and size > LARGEST_PAGE:
-            break
-        page.append(entry)
-    return page
 
 
 def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
     limit = _whole(asked.limit, 100)
     if limit is None or not 1 <= limit <= MOST:
         return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MOST}")
-    before = _whole(asked.cursor, 0)
-    if before is None:
+    before = None if asked.cursor is None else _whole(asked.cursor, 0)
+    if before is None and asked.cursor is not None:
         return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
     if asked.decision is not None and asked.decision not in Decision.__members__:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
@@ -94,7 +81,7 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
         _shown(since), _shown(until)
     except (ValueError, OverflowError, OSError):
         return problem(ErrorCode.BAD_OPTION, "`from` and `to` must be RFC 3339 times or dates such as 2025-12-01")
-    return ActivityQuery(agent.agent_id, limit, before or None, asked.decision, since, until, kind)
+    return ActivityQuery(agent.agent_id, limit, before, asked.decision, since, until, kind)
 
 
 def _whole(text: str | None, default: int) -> int | None:

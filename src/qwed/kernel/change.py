@@ -1,5 +1,6 @@
 """What happens around decisions, on its way into the log: who did it, to what, why, and whom to tell."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -133,12 +134,20 @@ def read_fields(
     return _texts(raw, longest)
 
 
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, and marks that turn the direction of a text: what a person reads must be what was written."""
+
+
+def _readable(text: str) -> bool:
+    return not _UNSEEN.search(text) and any(each.isprintable() and not each.isspace() for each in text)
+
+
 def _texts(raw: Mapping[str, Any], longest: int) -> dict[str, str] | Problem:
     texts: dict[str, str] = {}
     for name, value in raw.items():
         if value is None:
             continue
-        if not isinstance(value, str) or not value.strip() or len(value) > longest or "\x00" in value:
-            return problem(ErrorCode.MALFORMED, f"`{name}` must be a text of 1 to {longest} characters")
+        if not isinstance(value, str) or len(value) > longest or not _readable(value):
+            return problem(ErrorCode.MALFORMED, f"`{name}` must be a readable text of 1 to {longest} characters")
         texts[name] = mask(value)
     return texts

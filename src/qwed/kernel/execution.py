@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from qwed.kernel.actions import ActionView, action_view
+from qwed.kernel.actions import ActionView, action_view, permitted_view
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import change_of, keep, refuse_body
 from qwed.kernel.services import Services
@@ -61,7 +61,7 @@ async def log_execution(
     agent: Agent, action_id: str, report: Report, by: str, services: Services
 ) -> ActionView | Problem:
     """The action with its execution. Doing what was not permitted is refused, and logged all the same."""
-    action = action_view(agent, action_id, services)
+    action = permitted_view(agent, action_id, services)
     if isinstance(action, Problem):
         return action
     permitted = Decision(action.decision or Decision.DENIED).permits

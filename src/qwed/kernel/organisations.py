@@ -64,6 +64,13 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
         parts=(OrganisationAdded(organisation_id, name, now), KeyAdded(owner.key)),
     )
     kept = await keep(change, services)
+    if isinstance(kept, Problem):
+        return kept
+    # Its own log begins with who made it, too.
+    begun = change_of(
+        Event.ORGANISATION_ADDED, actor.by, organisation_id, now, about=owner.key.key_id, said={"name": name}
+    )
+    kept = await keep(begun, services)
     return kept if isinstance(kept, Problem) else NewOrganisation(organisation_id, name, owner.text)
 
 
@@ -71,8 +78,9 @@ async def add_key(name: str, role: str, actor: Actor, services: Services) -> New
     """A new key of the actor's organisation."""
     if role not in ROLES:
         return problem(ErrorCode.MALFORMED, f"`role` must be one of {', '.join(ROLES)}")
-    if len(services.store.list_keys(actor.organisation_id)) >= MOST_KEYS:
-        return problem(ErrorCode.CONFLICT, f"an organisation has at most {MOST_KEYS} keys, revoked ones included")
+    active = [key for key in services.store.list_keys(actor.organisation_id) if key.revoked_at is None]
+    if len(active) >= MOST_KEYS:
+        return problem(ErrorCode.CONFLICT, f"an organisation has at most {MOST_KEYS} keys: revoke some first")
     now = services.clock.now()
     made = minted(actor.organisation_id, name, role, now)
     change = change_of(

@@ -12,6 +12,8 @@ from qwed.store.parts import AgentChanged, OrganisationHalted
 from qwed.words import Event
 from qwed.words.ids import timed_id
 
+_TRIES = 8
+
 
 async def suspend(agent: Agent, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     """The agent, which may do nothing until a person reactivates it."""
@@ -24,8 +26,21 @@ async def complain(agent: Agent, reason: str, actor: Actor, services: Services) 
 
 
 async def _stop(agent: Agent, event: Event, reason: str, actor: Actor, services: Services) -> Agent | Problem:
+    """Something else may change the agent at the same moment: then it is stopped as it is by then."""
+    for _ in range(_TRIES):
+        stopped = await _try_to_stop(agent, event, reason, actor, services)
+        current = services.store.find_agent(agent.agent_id)
+        if not isinstance(stopped, Problem) or current is None or current == agent:
+            return stopped
+        agent = current
+    return stopped
+
+
+async def _try_to_stop(agent: Agent, event: Event, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     if agent.status is AgentStatus.SUSPENDED and event is Event.SUSPENDED:
-        return agent  # asking twice is no mistake
+        # Asking twice is no mistake; but what the first one changed must be on disk before the second is told so.
+        await services.store.durable()
+        return agent
     now = services.clock.now()
     after = replace(agent, status=AgentStatus.SUSPENDED)
     activity_id = timed_id("act", now)
@@ -47,6 +62,7 @@ async def _stop(agent: Agent, event: Event, reason: str, actor: Actor, services:
 async def reactivate(agent: Agent, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     """The agent, which may act again."""
     if agent.status is AgentStatus.ACTIVE:
+        await services.store.durable()
         return agent
     after = replace(agent, status=AgentStatus.ACTIVE)
     change = change_of(
@@ -92,6 +108,7 @@ async def set_halt(halt: bool, reason: str, actor: Actor, services: Services) ->
     back wakes none that were suspended one by one.
     """
     if services.store.halted(actor.organisation_id) is halt:
+        await services.store.durable()
         return False
     now = services.clock.now()
     activity_id = timed_id("act", now)

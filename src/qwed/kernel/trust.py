@@ -11,12 +11,12 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
 from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
-from qwed.store.agent import Agent, AgentStatus
+from qwed.store.agent import Agent
 from qwed.store.conduct import Offence
-from qwed.store.parts import AgentChanged, Approval, ElevationRequested
+from qwed.store.parts import AgentChanged
 from qwed.store.protocol import Change
 from qwed.words import ErrorCode, Event, Trust
-from qwed.words.clock import DAY, rfc3339
+from qwed.words.clock import DAY
 from qwed.words.ids import timed_id
 
 ELEVATION, REDUCTION = "trust_elevation", "trust_reduction"
@@ -41,25 +41,17 @@ class Wanted(NamedTuple):
     justification: str
 
 
-class Requested(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request for more trust gets: the approval to wait for, and the evidence a person will see."""
-
-    approval_id: str
-    evidence: Evidence
-    expires_at: str
-
-
 def evidence_of(agent: Agent, services: Services) -> Evidence:
-    """How the agent has done since it was registered, from the running sums."""
-    tally = services.store.tally(agent.agent_id, None, None)
-    days = int((services.clock.now() - agent.created_at) // DAY)
-    rate = tally.denied / tally.total_actions if tally.total_actions else 0.0
+    """How the agent has done at its present level, from running counters: an old record does not earn twice."""
+    merit = services.store.merit(agent.agent_id)
+    days = int((services.clock.now() - max(agent.created_at, merit.since)) // DAY)
+    rate = merit.denied / merit.actions if merit.actions else 0.0
     return Evidence(
         days_active=max(days, 0),
-        total_actions=tally.total_actions,
-        denied_actions=tally.denied,
+        total_actions=merit.actions,
+        denied_actions=merit.denied,
         denial_rate=round(rate, 6),
-        attestations=tally.attestations,
+        attestations=merit.attestations,
     )
 
 
@@ -121,53 +113,6 @@ def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wa
     if kind == REDUCTION and to >= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be below the agent's level, {int(agent.trust)}")
     return Wanted(kind, Trust(to), justification)
-
-
-async def request_elevation(agent: Agent, wanted: Wanted, by: str, services: Services) -> Requested | Problem:
-    """Ask a person for one level more; refused where the log does not speak for the agent."""
-    if agent.status is AgentStatus.SUSPENDED or services.store.halted(agent.organisation_id):
-        return problem(ErrorCode.AGENT_SUSPENDED)
-    evidence = evidence_of(agent, services)
-    refusal = refuse_evidence(evidence, services)
-    if refusal is not None:
-        return refusal
-    now = services.clock.now()
-    request = {
-        "from_level": int(agent.trust),
-        "to_level": int(wanted.to),
-        "justification": wanted.justification,
-        "evidence": msgspec.to_builtins(evidence),
-    }
-    approval = Approval(
-        approval_id=timed_id("apr", now),
-        action_hash="",
-        cost=0,
-        tokens=0,
-        high_risk_calls=0,
-        created_at=now,
-        expires_at=now + services.settings.approval_ttl_seconds,
-        requested_by=by,
-        kind=ELEVATION,
-        request=msgspec.json.encode(request).decode(),
-    )
-    activity_id = timed_id("act", now)
-    change = change_of(
-        Event.TRUST_REQUESTED,
-        by,
-        agent.organisation_id,
-        now,
-        activity_id=activity_id,
-        agent_id=agent.agent_id,
-        level_before=int(agent.trust),
-        level_after=int(wanted.to),
-        said=request,
-        parts=(ElevationRequested(agent.organisation_id, agent.agent_id, activity_id, approval),),
-        notices=notices_of("pending", agent, activity_id, services, now, approval_id=approval.approval_id),
-    )
-    kept = await keep(change, services)
-    if isinstance(kept, Problem):
-        return kept
-    return Requested(approval_id=approval.approval_id, evidence=evidence, expires_at=rfc3339(approval.expires_at))
 
 
 async def reduce_trust(agent: Agent, wanted: Wanted, actor: Actor, services: Services) -> Agent | Problem:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from qwed.store import rows
 from qwed.store.protocol import ActivityQuery, ApprovalQuery, Entry, KeptApproval, Tally
@@ -11,6 +11,11 @@ from qwed.words import Decision
 from qwed.words.clock import DAY
 
 Row = tuple[Any, ...]
+
+LARGEST_PAGE = 4 << 20
+"""Characters of content in one answer."""
+_PAYLOAD_OF_ENTRY = Entry._fields.index("payload")
+_PAYLOAD_OF_APPROVAL = KeptApproval._fields.index("payload")
 
 
 class Archive:
@@ -22,22 +27,29 @@ class Archive:
     def _all(self, statement: str, values: Row) -> list[Row]:
         raise NotImplementedError
 
+    def _page(self, statement: str, values: Row, payload: int) -> list[Row]:
+        """Rows until their payloads are more than a page may hold, the one that is too much included."""
+        raise NotImplementedError
+
     def find_activity(self, agent_id: str, activity_id: str) -> Entry | None:
         row = self._one(rows.SELECT_ACTIVITY, (activity_id, agent_id))
         return None if row is None else Entry(*row)
 
     def activities(self, query: ActivityQuery) -> Sequence[Entry]:
-        return [Entry(*row) for row in self._all(rows.SELECT_ACTIVITIES, rows.of_activity_query(query))]
+        found = self._page(rows.SELECT_ACTIVITIES, rows.of_activity_query(query), _PAYLOAD_OF_ENTRY)
+        return [Entry(*row) for row in found]
 
     def changes(self, organisation_id: str, limit: int, before: int | None) -> Sequence[Entry]:
-        return [Entry(*row) for row in self._all(rows.SELECT_CHANGES, (organisation_id, before, before, limit))]
+        found = self._page(rows.SELECT_CHANGES, (organisation_id, before, before, limit), _PAYLOAD_OF_ENTRY)
+        return [Entry(*row) for row in found]
 
     def find_approval(self, approval_id: str) -> KeptApproval | None:
         row = self._one(rows.SELECT_APPROVAL, (approval_id,))
         return None if row is None else KeptApproval(*row)
 
     def list_approvals(self, query: ApprovalQuery) -> Sequence[KeptApproval]:
-        return [KeptApproval(*row) for row in self._all(rows.SELECT_APPROVALS, rows.of_approval_query(query))]
+        found = self._page(rows.SELECT_APPROVALS, rows.of_approval_query(query), _PAYLOAD_OF_APPROVAL)
+        return [KeptApproval(*row) for row in found]
 
     def tally(self, agent_id: str, since: float | None, until: float | None) -> Tally:
         begin, end = rows.BEGINNING if since is None else since, rows.END if until is None else until
@@ -49,6 +61,21 @@ class Archive:
         found += self._all(rows.COUNT_ACTIVITIES, (agent_id, begin, first * DAY))
         found += self._all(rows.COUNT_ACTIVITIES, (agent_id, last * DAY, end))
         return _tally_of(found)
+
+
+_Kept = TypeVar("_Kept", Entry, KeptApproval)
+
+
+def within_size(found: Sequence[_Kept]) -> list[_Kept]:
+    """As many as fit into one answer, one at least; the cursor leads to the rest."""
+    page: list[_Kept] = []
+    size = 0
+    for each in found:
+        size += len(each.payload)
+        if page and size > LARGEST_PAGE:
+            break
+        page.append(each)
+    return page
 
 
 def _tally_of(found: list[Row]) -> Tally:

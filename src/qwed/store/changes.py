@@ -158,10 +158,8 @@ def accept(wanted: tuple[parts.Part, ...], desk: Desk) -> None:
 
 def notice_statements(organisation_id: str, notices: tuple[Notice, ...], now: float) -> tuple[Statement, ...]:
     """The outbox rows of what is to be told."""
-    return tuple(
-        (
-            rows.INSERT_NOTICE,
-            (notice.notice_id, organisation_id, notice.event, notice.body, now, now, organisation_id, MOST_UNDELIVERED),
-        )
-        for notice in notices
-    )
+    found: list[Statement] = []
+    for notice in notices:
+        row = (notice.notice_id, notice.event, notice.body, now, now, organisation_id, MOST_UNDELIVERED)
+        found += ((rows.INSERT_NOTICE, row), (rows.COUNT_NOTICE, (organisation_id,)))
+    return tuple(found)

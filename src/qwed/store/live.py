@@ -7,10 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from qwed.store.agent import Agent
-from qwed.store.conduct import Conduct
 from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.protocol import Reservation, Settlement
-from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
+from qwed.store.usage import NOTHING, Charge, Exceeded, Usage
 from qwed.words import ErrorCode
 
 Place = tuple[str, str]
@@ -117,10 +116,14 @@ class LiveState:
         past, step = reservation.conversation.past, reservation.step
         return past.refuses_step(step.number, self._max_steps) or past.refuses_loop(step)
 
-    def accept(self, settlement: Settlement, spent: Spent, conduct: Conduct, past: Past | None, written: int) -> None:
+    def take_over(self, agent_id: str, after: Usage) -> None:
+        """The counters as they were submitted to be written; what is held stays held."""
+        usage = self._usages[agent_id]
+        usage.spent, usage.conduct, usage.merit = after.spent, after.conduct, after.merit
+
+    def accept(self, settlement: Settlement, after: Usage, past: Past | None, written: int) -> None:
         """Take over what was submitted to be written. Nothing here can fail, so memory is never ahead of the writer."""
-        usage = self._usages[settlement.agent.agent_id]
-        usage.spent, usage.conduct = spent, conduct
+        self.take_over(settlement.agent.agent_id, after)
         reservation = settlement.reservation
         if reservation is None:
             return

@@ -14,6 +14,7 @@ _DELIVERED = f"UPDATE webhooks SET delivered = delivered + 1, delivered_at = ?, 
 _GIVEN_UP = f"UPDATE webhooks SET given_up = given_up + 1, last_error = ? {_OF_NOTICE}"  # noqa: S608 - constants
 _FAILED = f"UPDATE webhooks SET last_error = ? {_OF_NOTICE}"  # noqa: S608 - constants
 _REMOVE = "DELETE FROM outbox WHERE notice_id = ?"
+_ONE_LESS = f"UPDATE webhooks SET waiting = waiting - 1 {_OF_NOTICE}"  # noqa: S608 - constants
 _POSTPONE = "UPDATE outbox SET attempts = attempts + 1, due_at = ? WHERE notice_id = ?"
 
 
@@ -29,7 +30,7 @@ class OutboxTable(Archive):
 
     def delivered(self, notice_id: str, now: float) -> Ticket[None]:
         """The notice has arrived."""
-        return self._write((_DELIVERED, (now, notice_id)), (_REMOVE, (notice_id,)))
+        return self._write((_DELIVERED, (now, notice_id)), (_ONE_LESS, (notice_id,)), (_REMOVE, (notice_id,)))
 
     def postpone(self, notice_id: str, due_at: float, error: str) -> Ticket[None]:
         """The notice has not arrived, and is tried again."""
@@ -37,12 +38,7 @@ class OutboxTable(Archive):
 
     def give_up(self, notice_id: str, error: str) -> Ticket[None]:
         """The notice will not arrive."""
-        return self._write((_GIVEN_UP, (error, notice_id)), (_REMOVE, (notice_id,)))
-
-    def undelivered(self, organisation_id: str) -> int:
-        """How many notices wait for an organisation's webhook."""
-        row = self._one("SELECT count(*) FROM outbox WHERE organisation_id = ?", (organisation_id,))
-        return 0 if row is None else int(row[0])
+        return self._write((_GIVEN_UP, (error, notice_id)), (_ONE_LESS, (notice_id,)), (_REMOVE, (notice_id,)))
 
     def webhook_record(self, organisation_id: str) -> Webhook | None:
         """The webhook with its counters as they stand on disk."""

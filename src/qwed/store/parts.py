@@ -45,6 +45,8 @@ class Webhook(NamedTuple):
     given_up: int = 0
     delivered_at: float | None = None
     last_error: str | None = None
+    waiting: int = 0
+    """Notices in the outbox."""
 
 
 class OrganisationAdded(NamedTuple):

@@ -20,10 +20,16 @@ RESOLVE_APPROVAL = (
 )
 SELECT_ELEVATION = "SELECT 1 FROM approvals WHERE agent_id = ? AND kind = 'trust_elevation' AND state = 'pending'"
 SELECT_KEYS = "SELECT * FROM keys WHERE organisation_id = ? ORDER BY created_at, rowid"
-PUT_WEBHOOK = "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_WEBHOOK = (
+    "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    "(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?))"
+)
 SELECT_WEBHOOK = "SELECT * FROM webhooks WHERE organisation_id = ?"
+COUNT_NOTICE = "UPDATE webhooks SET waiting = waiting + changes() WHERE organisation_id = ?"
+"""Right behind INSERT_NOTICE: a running number, because counting rows would slow every commit of a dead webhook."""
 INSERT_NOTICE = (
-    "INSERT INTO outbox SELECT ?, ?, ?, ?, ?, ?, 0 WHERE (SELECT count(*) FROM outbox WHERE organisation_id = ?) < ?"
+    "INSERT INTO outbox SELECT ?, organisation_id, ?, ?, ?, ?, 0 FROM webhooks "
+    "WHERE organisation_id = ? AND waiting < ?"
 )
 # CROSS keeps SQLite from walking the whole outbox: a few of each organisation, so that no backlog hides the others.
 SELECT_DUE = (
@@ -52,22 +58,25 @@ SELECT_ACTIVITY = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ? AN
 SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
     "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
-    "AND (? IS NULL OR (a.at, a.sequence) < ((SELECT at FROM activities WHERE sequence = ?), ?)) "
+    "AND (? IS NULL OR (a.at, a.log_index) < ((SELECT c.at FROM activities c "
+    "WHERE c.organisation_id = a.organisation_id AND c.log_index = ?), ?)) "
     "AND (? = 'all' OR (a.event = '') = (? = 'decision')) "
-    "ORDER BY a.at DESC, a.sequence DESC LIMIT ?"
+    "ORDER BY a.at DESC, a.log_index DESC LIMIT ?"
 )
 SELECT_CHANGES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.organisation_id = ? AND a.event != '' "  # noqa: S608 - constants
-    "AND (? IS NULL OR a.sequence < ?) ORDER BY a.sequence DESC LIMIT ?"
+    "AND (? IS NULL OR a.log_index < ?) ORDER BY a.log_index DESC LIMIT ?"
 )
-_APPROVAL = (
+_OF_APPROVAL = (
     "SELECT p.approval_id, p.organisation_id, p.agent_id, p.activity_id, p.action_hash, p.state, p.cost, p.tokens, "
-    "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, a.leaf, a.payload "
-    "FROM approvals p JOIN activities a USING (activity_id) "
+    "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, "
 )
+_APPROVAL = _OF_APPROVAL + "a.leaf, a.payload FROM approvals p JOIN activities a USING (activity_id) "
+_BARE_APPROVAL = _OF_APPROVAL + "'', '' FROM approvals p "
+"""Without its content: what ran out is settled without looking at it."""
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
-SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
-SELECT_EXPIRED_OF = _APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
+SELECT_EXPIRED = _BARE_APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+SELECT_EXPIRED_OF = _BARE_APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (
@@ -75,10 +84,8 @@ SELECT_APPROVALS = (
     f"AND (? IS NULL OR {_STATE_NOW} = ?) AND (? IS NULL OR p.agent_id = ?) "
     "ORDER BY p.approval_id DESC LIMIT ?"
 )
-SELECT_TALLY = (
-    "SELECT decision, sum(actions), sum(cost), sum(attestations) FROM tallies "
-    "WHERE agent_id = ? AND day >= ? AND day < ? GROUP BY decision"
-)
+# Summed outside: a sum that SQLite cannot hold would hide the record for good.
+SELECT_TALLY = "SELECT decision, actions, cost, attestations FROM tallies WHERE agent_id = ? AND day >= ? AND day < ?"
 COUNT_ACTIVITIES = (
     "SELECT decision, sum(event = ''), sum(coalesce(leaf ->> 'cost_micros', 0)), "
     "sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities "
@@ -188,7 +195,8 @@ def of_approval(organisation_id: str, agent_id: str, activity_id: str, approval:
 
 def of_webhook(webhook: Webhook) -> Row:
     """The row of a webhook."""
-    return (webhook.organisation_id, webhook.url, " ".join(webhook.events), *webhook[3:])
+    organisation_id = webhook.organisation_id
+    return (organisation_id, webhook.url, " ".join(webhook.events), *webhook[3:-1], organisation_id)
 
 
 def to_webhook(row: Row) -> Webhook:

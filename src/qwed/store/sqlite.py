@@ -4,22 +4,25 @@ import fcntl
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from qwed.store import rows
 from qwed.store.agent import Agent, Key
+from qwed.store.archive import LARGEST_PAGE
 from qwed.store.changes import Desk, accept, refuse
 from qwed.store.conduct import PENALTY, Conduct, Mark, Offence
 from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.known import Known
 from qwed.store.live import LiveState
+from qwed.store.merit import Merit
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
-from qwed.store.parts import ApprovalResolved, Conflict, Webhook
+from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
 from qwed.store.protocol import (
     Change,
     KeptApproval,
@@ -42,6 +45,7 @@ FILE_NAME = "qwed.db"
 LOCK_NAME = "lock"
 NEVER = float("inf")
 _SOON = 1.0
+_LAST_BREATH = 1.0
 
 
 class DataDirectoryInUse(RuntimeError):
@@ -79,7 +83,7 @@ class SqliteStore(OutboxTable):
         self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
         self._lease_seconds = lease_seconds
-        self._known = Known(self._lock, self._one, self._all)
+        self._known = Known(self._lock, self._one, self._some)
 
     def _open(self, place: Path | str) -> None:
         self._writer: GroupWriter | InlineWriter | ClosedWriter
@@ -135,7 +139,7 @@ class SqliteStore(OutboxTable):
         )
 
     def first_organisation(self) -> str | None:
-        row = self._one("SELECT organisation_id FROM organisations ORDER BY created_at, rowid LIMIT 1", ())
+        row = self._one("SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1", ())
         return None if row is None else str(row[0])
 
     def find_key(self, prefix: str) -> Key | None:
@@ -208,27 +212,34 @@ class SqliteStore(OutboxTable):
                 if refusal is not None:
                     return refusal
                 past = _past_after(settlement)
-            at = settlement.activity.at
-            usage = self._live.usage(agent.agent_id)
-            spent, conduct = usage.spent.at(at), usage.conduct
-            fallout: tuple[Change, ...] = ()
-            if settlement.charge is not NOTHING:
-                spent = spent.plus(settlement.charge, decision, agent.limits)
-            if settlement.mark is not Mark.NONE:
-                conduct, offences = conduct.after(settlement.mark, at)
-                fallout = self._degrade(settlement, offences) if offences else ()
-            settled = Settled(self._next(agent.organisation_id), spent)
+            after, fallout = self._after(settlement)
+            settled = Settled(self._next(agent.organisation_id), after.spent)
             write = write_of(settlement, settled, past)
-            write.usage = (agent.agent_id, *spent, *conduct)
+            write.usage = (agent.agent_id, *after.spent, *after.conduct, *after.merit)
             for place, change in enumerate(fallout, settled.log_index + 1):
                 add_change(write, change, place)
             ticket = self._submit(write, agent.organisation_id)
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
-            self._live.accept(settlement, spent, conduct, past, self._submitted)
+            self._live.accept(settlement, after, past, self._submitted)
             for change in fallout:
                 accept(change.parts, self._desk())
             return ticket
+
+    def _after(self, settlement: Settlement) -> tuple[Usage, tuple[Change, ...]]:
+        """The counters once the decision counts, and the trust it costs."""
+        agent, at = settlement.agent, settlement.activity.at
+        usage = self._live.usage(agent.agent_id)
+        spent = usage.spent.at(at)
+        if settlement.charge is not NOTHING:
+            spent = spent.plus(settlement.charge, settlement.decision, agent.limits)
+        if settlement.mark is Mark.NONE:
+            return Usage(spent, usage.conduct, usage.merit), ()
+        conduct, offences = usage.conduct.after(settlement.mark, at)
+        fallout = self._degrade(settlement, offences) if offences else ()
+        # A new level begins a new record.
+        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attested)
+        return Usage(spent, conduct, merit), fallout
 
     def _refuse_commit(self, settlement: Settlement) -> ErrorCode | None:
         """Asked at the moment of truth: what was true when the walk began may not be true any more."""
@@ -268,26 +279,30 @@ class SqliteStore(OutboxTable):
             index = self._next(change.organisation_id)
             write = Write(result=index)
             add_change(write, change, index)
-            spending = self._spending_of(change)
-            if spending is not None:
-                usage, spent = spending
-                write.usage = (change.agent_id, *spent, *usage.conduct)
+            after = self._usage_after(change)
+            if after is not None:
+                write.usage = (change.agent_id, *after.spent, *after.conduct, *after.merit)
                 write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
             ticket = self._submit(write, change.organisation_id)
             accept(change.parts, self._desk())
             self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
-            if spending is not None:
-                usage.spent = spent
+            if after is not None:
+                self._live.take_over(change.agent_id, after)
             return ticket
 
-    def _spending_of(self, change: Change) -> tuple[Usage, Spent] | None:
-        """What a waiting action held becomes used or free in the same transaction that settles it."""
+    def _usage_after(self, change: Change) -> Usage | None:
+        """The counters once this is settled: what an action held is used or free, a new level begins a new record."""
+        after = None
         for part in change.parts:
             if isinstance(part, ApprovalResolved) and part.kind == "action":
-                usage = self._live.usage(part.agent_id)
+                usage = after or self._live.usage(part.agent_id)
                 held = (part.cost, part.tokens, part.high_risk_calls)
-                return usage, usage.spent.at(part.at).resolved(*held, used=part.state == "approved")
-        return None
+                spent = usage.spent.at(part.at).resolved(*held, used=part.state == "approved")
+                after = Usage(spent, usage.conduct, usage.merit.settled(part.state))
+            elif isinstance(part, AgentChanged) and part.before.trust is not part.after.trust:
+                usage = after or self._live.usage(part.after.agent_id)
+                after = Usage(usage.spent, usage.conduct, Merit(since=change.activity.at))
+        return after
 
     def _submit(self, write: Write, organisation_id: str) -> Ticket[Any]:
         ticket = self._writer.submit(write)
@@ -307,6 +322,15 @@ class SqliteStore(OutboxTable):
 
     # Looking
 
+    def durable(self) -> Ticket[None]:
+        """Completes when everything submitted so far is on disk, and fails if it is not."""
+        return self._write()
+
+    def merit(self, agent_id: str) -> Merit:
+        """What speaks for an agent at its present level."""
+        with self._lock:
+            return self._live.usage(agent_id).merit
+
     def spent(self, agent_id: str, now: float) -> Spent:
         with self._lock:
             return self._live.usage(agent_id).spent.at(now)
@@ -315,21 +339,20 @@ class SqliteStore(OutboxTable):
         if now < self._next_expiry:
             return ()
         with self._lock:
-            found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED, (now, limit))]
-            self._next_expiry = self._expiry_after(now, more=len(found) == limit)
+            found = [KeptApproval(*row) for row in self._some(rows.SELECT_EXPIRED, (now, limit))]
+            # Not before they are settled: whoever was handed them may fail to do it.
+            self._next_expiry = now if found else self._expiry_after(now)
             return [approval for approval in found if not self._known.taken(approval.approval_id)]
 
     def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]:
         with self._lock:
-            if self._live.usage(agent_id).spent.open_approvals == 0:
+            if self._live.usage(agent_id).spent.open_approvals == 0 and not self._known.elevating(agent_id):
                 return ()
-            found = [KeptApproval(*row) for row in self._all(rows.SELECT_EXPIRED_OF, (agent_id, now))]
+            found = [KeptApproval(*row) for row in self._some(rows.SELECT_EXPIRED_OF, (agent_id, now))]
             return [approval for approval in found if not self._known.taken(approval.approval_id)]
 
-    def _expiry_after(self, now: float, *, more: bool) -> float:
-        """When to look again: at once where there is more, soon where the table does not show everything yet."""
-        if more:
-            return now
+    def _expiry_after(self, now: float) -> float:
+        """When to look again: when the next one runs out, or soon where the table does not show everything yet."""
         if self._writer.written < self._submitted:
             return now + _SOON
         row = self._one(rows.SELECT_NEXT_EXPIRY, (now,))
@@ -351,6 +374,31 @@ class SqliteStore(OutboxTable):
                 raise StoreError(f"could not read: {error}") from error
             return row
 
+    def _some(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """A few rows, read beside the decisions: never behind a long page of history."""
+        with self._lock:
+            self._writer.flush()
+            try:
+                return self._reader.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise StoreError(f"could not read: {error}") from error
+
+    def _page(self, statement: str, values: tuple[Any, ...], payload: int) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        left = LARGEST_PAGE
+        with self._browse_lock:
+            self._writer.flush()
+            try:
+                with closing(self._browser.execute(statement, values)) as cursor:
+                    for row in cursor:
+                        found.append(row)
+                        left -= len(row[payload])
+                        if left < 0:
+                            break
+            except sqlite3.Error as error:
+                raise StoreError(f"could not read: {error}") from error
+        return found
+
     def _all(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         with self._browse_lock:
             self._writer.flush()
@@ -367,7 +415,7 @@ class SqliteStore(OutboxTable):
 
     def _load_usage(self, agent_id: str) -> Usage:
         row = self._one("SELECT * FROM usage WHERE agent_id = ?", (agent_id,))
-        return Usage() if row is None else Usage(Spent(*row[1:-3]), Conduct(*row[-3:]))
+        return Usage() if row is None else Usage(Spent(*row[1:-7]), Conduct(*row[-7:-4]), Merit(*row[-4:]))
 
     def _distrust(self) -> None:
         """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
@@ -421,12 +469,24 @@ def _connect(place: str) -> sqlite3.Connection:
 
 def _own(file: Path) -> int:
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _locked(handle):
         os.close(handle)
         raise DataDirectoryInUse(
             f"{file.parent} is in use by another qwed process; stop it, choose another --data-dir, "
             "or use PostgreSQL to share one store between processes"
-        ) from None
+        )
     return handle
+
+
+def _locked(handle: int) -> bool:
+    """Whether the lock is ours. A process that was ended may leave a child that lets go only when it has begun."""
+    until = time.monotonic() + _LAST_BREATH
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LAST_BREATH / 20)
+        else:
+            return True

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from qwed.store.agent import Limits
 from qwed.store.conduct import CLEAN_RECORD, Conduct
+from qwed.store.merit import NO_MERIT, Merit
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR
 
@@ -133,6 +134,7 @@ class Usage:
 
     spent: Spent = NOTHING_SPENT
     conduct: Conduct = CLEAN_RECORD
+    merit: Merit = NO_MERIT
     held: Charge = NOTHING
     """Never on disk, so a crash frees it."""
     _checked_for: Limits | None = None

@@ -1,27 +1,67 @@
 -- What happens around a decision: changes that are logged beside it, approvals that are settled, conduct, webhooks.
 
+DROP TRIGGER write_batch;
+DROP VIEW batches;
+
 ALTER TABLE organisations ADD COLUMN halted_at REAL;
 
 ALTER TABLE activities ADD COLUMN event TEXT NOT NULL DEFAULT '';
 
-CREATE INDEX changes_by_organisation ON activities (organisation_id, sequence) WHERE event != '';
+CREATE INDEX changes_by_organisation ON activities (organisation_id, log_index) WHERE event != '';
 
-ALTER TABLE usage ADD COLUMN open_approvals INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE usage ADD COLUMN recent TEXT NOT NULL DEFAULT '';
-ALTER TABLE usage ADD COLUMN rest INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE usage ADD COLUMN exceeded TEXT NOT NULL DEFAULT '';
+-- Made anew, because a column with a default would take a row that lacks it for a fresh one.
+ALTER TABLE usage RENAME TO usage_before;
 
-UPDATE usage SET open_approvals = (
-    SELECT count(*) FROM approvals WHERE approvals.agent_id = usage.agent_id AND state = 'pending'
-);
+CREATE TABLE usage (
+    agent_id TEXT PRIMARY KEY,
+    hour INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    requests_hour INTEGER NOT NULL,
+    requests_day INTEGER NOT NULL,
+    tool_calls_hour INTEGER NOT NULL,
+    cost_day INTEGER NOT NULL,
+    tokens_day INTEGER NOT NULL,
+    high_risk_day INTEGER NOT NULL,
+    pending_cost INTEGER NOT NULL,
+    pending_tokens INTEGER NOT NULL,
+    pending_high_risk INTEGER NOT NULL,
+    open_approvals INTEGER NOT NULL,
+    recent TEXT NOT NULL,
+    rest INTEGER NOT NULL,
+    exceeded TEXT NOT NULL,
+    since REAL NOT NULL,
+    actions INTEGER NOT NULL,
+    denied INTEGER NOT NULL,
+    attestations INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 ALTER TABLE tallies ADD COLUMN attestations INTEGER NOT NULL DEFAULT 0;
+
+UPDATE tallies SET attestations = (
+    SELECT count(*) FROM activities a
+    WHERE a.agent_id = tallies.agent_id AND a.at >= tallies.day * 86400 AND a.at < (tallies.day + 1) * 86400
+        AND a.decision = tallies.decision AND a.leaf ->> 'attestation_id' IS NOT NULL
+);
+
+INSERT INTO usage
+SELECT u.*, (SELECT count(*) FROM approvals p WHERE p.agent_id = u.agent_id AND p.state = 'pending'), '', 0, '', 0.0,
+    (SELECT coalesce(sum(actions), 0) FROM tallies t WHERE t.agent_id = u.agent_id AND decision != 'BUDGET_EXCEEDED'),
+    (SELECT coalesce(sum(actions), 0) FROM tallies t WHERE t.agent_id = u.agent_id AND decision = 'DENIED'),
+    (SELECT coalesce(sum(attestations), 0) FROM tallies t WHERE t.agent_id = u.agent_id)
+FROM usage_before u;
+
+DROP TABLE usage_before;
 
 ALTER TABLE approvals ADD COLUMN kind TEXT NOT NULL DEFAULT 'action' CHECK (kind IN ('action', 'trust_elevation'));
 ALTER TABLE approvals ADD COLUMN requested_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE approvals ADD COLUMN request TEXT;
 ALTER TABLE approvals ADD COLUMN resolution TEXT;
 ALTER TABLE approvals ADD COLUMN resolved_in TEXT;
+
+-- Who asked stands in the leaf; without it they could approve it themselves.
+UPDATE approvals SET requested_by = coalesce(
+    (SELECT a.leaf ->> 'by' FROM activities a WHERE a.activity_id = approvals.activity_id), ''
+);
 
 DROP INDEX approvals_by_organisation;
 CREATE INDEX approvals_by_organisation ON approvals (organisation_id, approval_id);
@@ -45,7 +85,8 @@ CREATE TABLE webhooks (
     delivered INTEGER NOT NULL DEFAULT 0,
     given_up INTEGER NOT NULL DEFAULT 0,
     delivered_at REAL,
-    last_error TEXT
+    last_error TEXT,
+    waiting INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
@@ -59,9 +100,6 @@ CREATE TABLE outbox (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX outbox_by_organisation ON outbox (organisation_id, due_at);
-
-DROP TRIGGER write_batch;
-DROP VIEW batches;
 
 CREATE VIEW batches AS
 SELECT '' AS activities, '' AS conversations, '' AS usages, '' AS tallies;
@@ -79,7 +117,8 @@ BEGIN
 
     INSERT OR REPLACE INTO usage
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-        value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, value ->> 15
+        value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, value ->> 15,
+        value ->> 16, value ->> 17, value ->> 18, value ->> 19
     FROM json_each(NEW.usages);
 
     INSERT INTO tallies

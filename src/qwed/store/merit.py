@@ -1,0 +1,35 @@
+"""Spec 8.2: what speaks for an agent at its present level. A new level, up or down, begins a new record."""
+
+from typing import NamedTuple
+
+from qwed.store.conduct import Mark
+
+_COUNTED = frozenset({Mark.CLEAN, Mark.DENIED, Mark.VIOLATION})
+"""A full budget is neither safe operation nor a denial: it is no action at all."""
+_AGAINST = frozenset({Mark.DENIED, Mark.VIOLATION})
+
+
+class Merit(NamedTuple):
+    """Counted as it happens, as it stands on disk."""
+
+    since: float = 0.0
+    """When the level last changed; an agent that kept its first one has had it since it was registered."""
+    actions: int = 0
+    denied: int = 0
+    """By us, or by the person who was asked."""
+    attestations: int = 0
+
+    def after(self, mark: Mark, attested: bool) -> "Merit":
+        """The record once this decision counts."""
+        if mark not in _COUNTED:
+            return self
+        return Merit(self.since, self.actions + 1, self.denied + (mark in _AGAINST), self.attestations + attested)
+
+    def settled(self, state: str) -> "Merit":
+        """The record once a person, or time, has settled an action that was counted when it was asked."""
+        if state == "approved":
+            return self._replace(attestations=self.attestations + 1)
+        return self._replace(denied=self.denied + 1) if state == "rejected" else self
+
+
+NO_MERIT = Merit()
