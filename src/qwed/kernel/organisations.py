@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
 from qwed.store.agent import Key
 from qwed.store.credentials import API_KEY, mint
@@ -66,10 +67,9 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
     kept = await keep(change, services)
     if isinstance(kept, Problem):
         return kept
-    # Its own log begins with who made it, too.
-    begun = change_of(
-        Event.ORGANISATION_ADDED, actor.by, organisation_id, now, about=owner.key.key_id, said={"name": name}
-    )
+    # Its own log begins with its first key; who made it stands in ours.
+    said = {"name": owner.key.name, "role": owner.key.role}
+    begun = change_of(Event.KEY_ADDED, HOUSE, organisation_id, now, about=owner.key.key_id, said=said)
     kept = await keep(begun, services)
     return kept if isinstance(kept, Problem) else NewOrganisation(organisation_id, name, owner.text)
 
