@@ -228,13 +228,16 @@ def test_rejecting_needs_no_agent_that_may_act(
     assert crossing.store.spent(crossing.agent_id, crossing.hands.now).pending_cost == 0
 
 
-def test_an_agent_degraded_while_it_is_suspended_ends_suspended(crossing: Crossing) -> None:
-    """A suspension that meets another change is refused as overtaken, and holds when it is sent again."""
-    with pytest.raises(GateError, match="QWED-REQ-009"):
-        crossing.meeting("change", _degrade).suspend_agent(crossing.agent_id, "stop")
-    crossing.gate.suspend_agent(crossing.agent_id, "stop")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("stop", ["suspend_agent", "file_complaint"])
+def test_an_agent_changed_while_it_is_stopped_is_stopped_as_it_is_by_then(
+    crossing: Crossing, stop: str, change: Callable[[Crossing], None]
+) -> None:
+    """A stop that meets another change is made again: whoever asked must not have to ask twice."""
+    told = getattr(crossing.meeting("change", change), stop)(crossing.agent_id, "stop")
     agent = crossing.gate.get_agent(crossing.agent_id)
-    assert (agent["status"], agent["trust_level"]) == ("suspended", 1)
+    assert (told["status"], agent["status"]) == ("suspended", "suspended")
+    assert agent["trust_level"] == {_rotate: 3, _lower: 0, _degrade: 1}[change]
 
 
 def test_two_owners_who_revoke_each_other_cannot_both_succeed(crossing: Crossing) -> None:

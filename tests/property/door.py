@@ -38,8 +38,10 @@ class Door:
         data = b"" if body is None else json.dumps(body).encode()
         sent: list[dict[str, Any]] = []
 
+        messages = iter([{"type": "http.request", "body": data, "more_body": False}])
+
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": data, "more_body": False}
+            return next(messages, {"type": "http.disconnect"})
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)

@@ -79,7 +79,7 @@ class House:
             return CONFLICT
         self._settle(waiting, "approved", "approved", key)
         agent.spend(waiting.cents, waiting.tokens)
-        agent.attestations += 1
+        agent.merit.attestations += 1
         return None
 
     def _refuse_own(self, waiting: Waiting, key: str) -> str | None:
@@ -96,7 +96,7 @@ class House:
             return ROLE
         if not agent.has_proven_itself():
             return CONFLICT
-        agent.trust = after
+        agent.reach(after)
         self._settle(waiting, "approved", "trust_raised", key, before, after)
         return None
 
@@ -108,6 +108,8 @@ class House:
         if waiting.state != "pending":
             return CONFLICT
         self._settle(waiting, "rejected", "rejected", key)
+        # What a person would not let happen speaks against the agent; what nobody looked at does not.
+        waiting.agent.merit.denied += waiting.kind == "action"
         return None
 
     def request_trust(self, agent: ModelAgent, to: int, by: str) -> str | None:
@@ -135,7 +137,7 @@ class House:
         refusal = self._refuse(key, PEOPLE)
         if refusal is None:
             agent.happens("trust_lowered", key, (agent.trust, to))
-            agent.trust = to
+            agent.reach(to)
         return refusal
 
     def stop(self, agent: ModelAgent, event: str, key: str) -> str | None:

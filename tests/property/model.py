@@ -140,6 +140,22 @@ class Conduct:
 
 
 @dataclass
+class Merit:
+    """Spec 8.2: what speaks for an agent at its present level."""
+
+    since: float = 0.0
+    actions: int = 0
+    denied: int = 0
+    attestations: int = 0
+
+    def count(self, said: Said) -> None:
+        """A decision; a full budget is none."""
+        if said.decision != "BUDGET_EXCEEDED":
+            self.actions += 1
+            self.denied += said.decision == "DENIED"
+
+
+@dataclass
 class ModelAgent:
     """One agent: its trust, its limits, what it has used, and everything it was told."""
 
@@ -158,7 +174,7 @@ class ModelAgent:
     held_tokens: int = 0
     hour: int = 0
     total_cents: int = 0
-    attestations: int = 0
+    merit: Merit = field(default_factory=Merit)
     log: list[tuple[Any, ...]] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     talks: dict[str, Talk] = field(default_factory=dict)
@@ -260,7 +276,7 @@ class ModelAgent:
             waiting = Waiting(self, "action", by, expires, cents, tokens, deed.risk, _permission(deed))
             self.house.approvals.append(waiting)
             return
-        self.attestations += deed.risk in ("high", "critical")
+        self.merit.attestations += deed.risk in ("high", "critical")
         self.spend(cents, tokens)
 
     def spend(self, cents: int, tokens: int) -> None:
@@ -283,11 +299,17 @@ class ModelAgent:
             self.hour, self.requests = hour, 0
 
     def _behave(self, said: Said, violation: bool) -> None:
+        self.merit.count(said)
         for reason, levels in self.conduct.count(said, violation, self.house.now):
             if self.trust:
-                after = max(self.trust - levels, 0)
-                self.happens("trust_degraded", "qwed", (self.trust, after, reason))
-                self.trust = after
+                before = self.trust
+                self.reach(max(before - levels, 0))
+                self.happens("trust_degraded", "qwed", (before, self.trust, reason))
+
+    def reach(self, level: int) -> None:
+        """Another level, up or down: what was done at the last one speaks neither for nor against it."""
+        self.trust = level
+        self.merit = Merit(since=self.house.now)
 
     def happens(self, event: str, by: str, levels: tuple[Any, ...] = ()) -> None:
         """A change is written down, in the agent's log and in the house's."""
@@ -295,14 +317,14 @@ class ModelAgent:
         self.house.changes.append((event, by))
 
     def evidence(self) -> dict[str, Any]:
-        """Spec 8.2, from the log."""
-        denied = sum(action.first == "DENIED" for action in self.actions)
+        """Spec 8.2, at the present level."""
+        merit = self.merit
         return {
-            "days_active": int((self.house.now - self.born) // DAY),
-            "total_actions": len(self.actions),
-            "denied_actions": denied,
-            "denial_rate": round(denied / len(self.actions), 6) if self.actions else 0.0,
-            "attestations": self.attestations,
+            "days_active": int((self.house.now - max(self.born, merit.since)) // DAY),
+            "total_actions": merit.actions,
+            "denied_actions": merit.denied,
+            "denial_rate": round(merit.denied / merit.actions, 6) if merit.actions else 0.0,
+            "attestations": merit.attestations,
         }
 
     def has_proven_itself(self) -> bool:

@@ -42,6 +42,16 @@ def another(number: int) -> Json:
     return {"type": "calculate", "query": f"{number} + 1"}
 
 
+def tool_call(tool: str, **parameters: Any) -> Json:
+    """A call of a tool, as an action."""
+    return {"type": "tool_call", "tool": tool, "parameters": parameters}
+
+
+def question(action: Json, conversation: str = "conv_1", step: int = 1) -> Json:
+    """The whole body of a question."""
+    return {"action": action, "context": {"conversation_id": conversation, "step_number": step}}
+
+
 def hash_of(action: Json) -> str:
     """INTERFACES 4, written out again: SHA-256 of the sorted, compact JSON of what identifies an action."""
     named = {k: v for k, v in action.items() if k != "cost" and v is not None}

@@ -383,11 +383,20 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
     hands = HandClock()
     with qwed.open(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
-        gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
+        waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         hands.turn(DAY)
         (listed,) = gate.list_approvals(state="expired")
         assert listed["state"] == "expired"
-        assert listed["resolution"]["state"] == "expired"
+        resolution = listed["resolution"]
+        assert (resolution["state"], resolution["decision"], resolution["by"]) == ("expired", "DENIED", "qwed")
+        # Looking at a list writes nothing down.
+        assert resolution["activity_id"] is None
+        assert gate.get_action(agent, waiting["action_id"])["resolution"]["state"] == "expired"
+        (expired,) = (each for each in gate.get_agent_activity(agent, kind="change") if each["event"] == "expired")
+        (written,) = gate.list_approvals(state="expired")
+        assert written["resolution"] == {**resolution, "activity_id": expired["activity_id"]}
+        (decision,) = gate.get_agent_activity(agent)
+        assert decision["resolution"] == written["resolution"]
         assert gate.list_approvals(state="pending") == []
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.spec.conftest import House
+from tests.spec.conftest import House, furnished
 from tests.spec.sections import spec
 from tests.support.server import Server
 from tests.support.tenants import BODIES, SHARED_TOOL, Tenant, asking, body_of, found, furnish
@@ -74,6 +74,13 @@ class Operation(NamedTuple):
     name: str
     method: str
     path: str
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """One of its own: whoever may stop everybody does so here."""
+    with furnished(Path(tmp_path_factory.mktemp("roles_house")) / "data") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,17 @@
 """Spec 4.3, PENDING: requires human approval, so the agent waits; it hears at once what a person decides."""
 
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from qwed.api.pressure import MOST_WAITING_EACH
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, action_of, refusal_of, settle
 from tests.spec.conftest import House, People, furnished, living_in
@@ -158,3 +162,62 @@ def test_nobody_waits_for_anothers_action(house: House, people: People) -> None:
         for client, status in ((agent, 401), (foreign, 404)):
             response = client.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": WAIT})
             assert response.status_code == status
+
+
+OPEN = "qwed_long_polls_open"
+
+
+def _hang_on(lines: ExitStack, house: House, ask: Asking, action_id: str) -> socket.socket:
+    """Begins to wait, and reads nothing."""
+    place = urlsplit(house.base_url)
+    line = lines.enter_context(socket.create_connection((place.hostname, place.port or 80), timeout=PATIENCE))
+    path = f"/agents/{ask.agent_id}/actions/{action_id}?wait={WAIT}"
+    line.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ask.agent['agent_token']}\r\n\r\n".encode())
+    return line
+
+
+@spec("4.3", "9.6")
+def test_who_hangs_up_gives_the_place_back_and_no_organisation_takes_all_of_them(tmp_path: Path) -> None:
+    with furnished(tmp_path / "data", QWED_RATE_LIMIT_PER_KEY="0") as house, living_in(house) as people:
+        ask, scrape = people.hire(), Scrape(house.base_url, house.keys["owner"])
+        first, other = ask(EMAIL, 1), ask(EMAIL, 2)
+        with ExitStack() as lines:
+            for _ in range(MOST_WAITING_EACH):
+                _hang_on(lines, house, ask, first["action_id"])
+            scrape.wait_until(OPEN, MOST_WAITING_EACH)
+            # One too many is answered at once, as things stand; with a key or as another agent it is no different.
+            assert Waiter(house, ask, first["action_id"])()["decision"] == "PENDING"
+            assert action_of(ask, first["action_id"], people.owner, wait=WAIT)["decision"] == "PENDING"
+            _others_still_wait(house, scrape)
+        scrape.wait_until(OPEN, 0)
+        with ThreadPoolExecutor(1) as pool:
+            heard = pool.submit(Waiter(house, ask, other["action_id"]))
+            scrape.wait_until(OPEN, 1)
+            settle(people.approver, other["approval_id"])
+            assert heard.result(PATIENCE)["decision"] == "APPROVED"
+        assert action_of(ask, first["action_id"])["decision"] == "PENDING"
+
+
+def _others_still_wait(house: House, scrape: Scrape) -> None:
+    body = {"name": "next door", "principal_id": "user_456"}
+    with house.client("foreign") as foreign, ExitStack() as lines:
+        theirs = Asking(foreign, foreign.post("/agents/register", json=body).json())
+        _hang_on(lines, house, theirs, theirs(EMAIL, 1)["action_id"])
+        scrape.wait_until(OPEN, MOST_WAITING_EACH + 1)
+    scrape.wait_until(OPEN, MOST_WAITING_EACH)
+
+
+@spec("4.3", "8.3")
+def test_who_is_stopped_while_it_waits_hears_of_the_approval_and_gets_no_permission(
+    house: House, people: People
+) -> None:
+    ask = people.hire()
+    waiting = ask(EMAIL, 1)
+
+    def decide() -> None:
+        assert people.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"}).status_code == 200
+        assert settle(people.approver, waiting["approval_id"]).status_code == 409
+        assert settle(people.approver, waiting["approval_id"], "reject").status_code == 200
+
+    heard = _heard_while(house, ask, waiting["action_id"], decide)
+    assert (heard["decision"], heard["attestation"]) == ("DENIED", None)

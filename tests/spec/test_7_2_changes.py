@@ -141,7 +141,7 @@ def test_the_organisations_changes_are_listed_newest_first_in_pages(family: Peop
     ask = family.hire()
     family.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"})
     family.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
-    events = ["tool_changed", "suspended", "registered", "key_added", "key_added"]
+    events = ["tool_changed", "suspended", "registered", *["key_added"] * 3]
     seen: list[str] = []
     query: Json = {"limit": 2}
     while query:

@@ -1,14 +1,16 @@
 """Spec 8.3 for everybody at once: an organisation stops all its agents, and lets them go on."""
 
+import json
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.conftest import Asking
-from tests.spec.asking import EMAIL, SUM, Json, action_of, refusal_of, said, settle
+from tests.spec.asking import EMAIL, SUM, WRITE, WRONG_SUM, Json, action_of, refusal_of, said, settle
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec
+from tests.support.receivers import Receiver, answering
 from tests.support.server import Server
 
 STOPPED = ("DENIED", "QWED-AGENT-003")
@@ -127,3 +129,49 @@ def test_what_was_stopped_is_stopped_after_a_restart(tmp_path: Path) -> None:
         _throw(owner, "reactivate-all")
         assert said(Asking(owner, agent)(SUM, 1)) == ("APPROVED", None)
     assert again.stop() == 0
+
+
+@spec("8.3", "4.2")
+@pytest.mark.parametrize("stop", ["one", "all"])
+@pytest.mark.parametrize("action", [WRITE, WRONG_SUM], ids=["approved", "corrected"])
+def test_who_is_stopped_is_given_nothing_to_act_on_until_it_goes_on(
+    house: House, family: People, stop: str, action: Json
+) -> None:
+    ask = family.hire(trust_level=2)
+    asked = ask(action, 1, options={"require_attestation": True})
+    if asked["decision"] == "PENDING":
+        assert settle(family.approver, asked["approval_id"]).status_code == 200
+    given = action_of(ask, asked["action_id"])
+    assert given["attestation"]
+    stopped, on = {
+        "one": (f"/agents/{ask.agent_id}/suspend", f"/agents/{ask.agent_id}/reactivate"),
+        "all": ("/suspend-all", "/reactivate-all"),
+    }[stop]
+    assert family.member.post(stopped, json={"reason": "odd"}).status_code == 200
+    with house.client(token=ask.agent["agent_token"]) as agent:
+        for client in (agent, family.member, family.owner):
+            shown = action_of(ask, asked["action_id"], client)
+            assert shown == given | {"attestation": None, "verified_query": None}
+        assert family.owner.post(on, json={"reason": "explained"}).status_code == 200
+        assert action_of(ask, asked["action_id"], agent) == given
+
+
+@spec("8.3")
+def test_the_organisation_is_told_once_that_all_are_stopped(tmp_path: Path) -> None:
+    server, told = Server(tmp_path / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true"), Receiver(answering(200))
+    headers = {"X-API-Key": server.owner_key}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as owner:
+        assert owner.put("/webhook", json={"url": told.url(scheme="http")}).status_code == 200
+        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "user_7"}).json()["agent_id"]
+        for verb in ("suspend-all", "suspend-all", "reactivate-all"):
+            assert _throw(owner, verb, "a secret reason").status_code == 200
+        assert owner.post(f"/agents/{agent}/suspend", json={"reason": "odd"}).status_code == 200
+        notices = {notice["activity_id"]: notice for notice in (json.loads(told.next().body) for _ in range(2))}
+        halted = next(each for each in owner.get("/changes").json()["changes"] if each["event"] == "halted")
+    assert server.stop() == 0
+    told.close()
+    everybody = notices.pop(halted["activity_id"])
+    assert set(everybody) == {"id", "event", "at", "organisation_id", "activity_id"}
+    assert everybody["event"] == "suspended"
+    (one,) = notices.values()
+    assert (one["event"], one["agent_id"]) == ("suspended", agent)

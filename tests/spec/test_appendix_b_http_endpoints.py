@@ -106,7 +106,7 @@ def test_a_body_of_exactly_one_mebibyte_is_read(ask: Asking) -> None:
 
 
 @spec("B")
-@pytest.mark.parametrize(("depth", "status"), [(60, 200), (61, 200), (62, 400), (64, 400), (5000, 400), (100_000, 400)])
+@pytest.mark.parametrize(("depth", "status"), [(60, 200), (61, 200), (62, 400), (64, 400), (5000, 400), (9_990, 400)])
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"k":', "}")])
 def test_json_nested_deeper_than_64_is_400(ask: Asking, depth: int, status: int, brackets: tuple[str, str]) -> None:
     # The body, the action, the parameters: three levels before the first of these, and a number in the last.

@@ -66,7 +66,7 @@ def test_a_body_of_a_third_of_a_million_values_is_refused_unread(house: House, p
     body = body.replace(b",]", b",1]")
     with _token(house, ask) as agent:
         answer = agent.post(path.format(agent=ask.agent_id), content=body)
-    assert answer.status_code in (400, 413)
+    assert refusal_of(answer) == (413, "QWED-REQ-002")
     assert "values" in answer.text
 
 
@@ -75,7 +75,7 @@ def test_a_stranger_cannot_make_us_read_a_third_of_a_million_values(house: House
     path, body = _FULL_OF_VALUES["a question"]
     with house.client() as stranger:
         answer = stranger.post(path.format(agent="agent_1"), content=body)
-    assert answer.status_code in (400, 413)
+    assert answer.status_code == 413
 
 
 @spec("7.2")
@@ -162,12 +162,7 @@ def test_who_has_hung_up_waits_no_longer(house: House, people: People) -> None:
             line = lines.enter_context(socket.create_connection((place.hostname, place.port or 80)))
             line.sendall(_waiting_request(path, ask.agent["agent_token"]))
         scrape.wait_until("qwed_long_polls_open", before + 8)
-    left = [scrape.value("qwed_long_polls_open") for _ in range(500)]
-    settle(
-        people.owner,
-        people.owner.get("/approvals", params={"agent_id": ask.agent_id}).json()["approvals"][0]["approval_id"],
-    )
-    assert left[-1] == before
+    scrape.wait_until("qwed_long_polls_open", before)
 
 
 @pytest.fixture
@@ -383,6 +378,57 @@ def test_a_reason_that_cannot_be_seen_is_none(people: People, reason: str) -> No
     assert ask.api.post(f"/agents/{ask.agent_id}/complaint", json={"reason": reason}).status_code == 400
 
 
+_UNREADABLE = (
+    "",
+    " \n\t",
+    "\u200b",
+    "a\u202eb",
+    "a\u200fb",
+    "a\u2066b",
+    "a\x1b[2Jb",
+    "a\x00b",
+    "a\x7fb",
+    "a\x85b",
+    "a\rb",
+)
+_READABLE = (
+    "x",
+    "two\nlines,\ta tab",
+    "Gr\u00fc\u00dfe \u4f60\u597d",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "\U0001f469\u200d\U0001f4bb",
+)
+
+
+def _told(people: People, text: str) -> list[int]:
+    """What each route that keeps a person's text says to this one."""
+    ask = people.hire(trust_level=2)
+    approval = ask(WRITE, 1)["approval_id"]
+    asked = (
+        people.owner.post("/organisations", json={"name": text}),
+        people.owner.post("/keys", json={"name": text, "role": "member"}),
+        settle(people.approver, approval, approver=text),
+        settle(people.approver, approval, "reject", reason=text),
+        people.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": text}),
+        people.owner.post(f"/agents/{ask.agent_id}/reactivate", json={"reason": text}),
+        people.member.post(f"/agents/{ask.agent_id}/complaint", json={"reason": text}),
+    )
+    return [each.status_code for each in asked]
+
+
+@spec("7.2")
+@pytest.mark.parametrize("text", _UNREADABLE, ids=ascii)
+def test_a_text_that_does_not_read_as_it_is_written_is_not_kept(people: People, text: str) -> None:
+    assert set(_told(people, text)) == {400}
+
+
+@spec("7.2")
+@pytest.mark.parametrize("text", _READABLE, ids=ascii)
+def test_a_text_of_any_language_is_kept(people: People, text: str) -> None:
+    # Approved first, so that there is nothing left to reject.
+    assert _told(people, text) == [201, 201, 200, 409, 200, 200, 200]
+
+
 # Other people's houses
 
 
@@ -406,69 +452,11 @@ def test_a_cursor_does_not_count_what_others_do(people: People, family: People) 
 
 
 @spec("7.2")
-def test_the_log_of_a_new_organisation_begins_with_its_first_key(house: House, family: People) -> None:
+def test_the_log_of_a_new_organisation_begins_with_its_first_key(house: House) -> None:
     with house.client("owner") as landlord:
         made = landlord.post("/organisations", json={"name": "new"}).json()
     with house.client(made["owner_key"]) as owner:
-        keys = {each["id"] for each in owner.get("/keys").json()["keys"]}
-        told = {each["about"] for each in owner.get("/changes").json()["changes"] if each["event"] == "key_added"}
-    assert keys == told
-
-
-# The wire
-
-
-_TRICKS = {
-    "two lengths": b"content-length: 2\r\ncontent-length: 3\r\n\r\n{} ",
-    "a length and chunks": b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
-    "another coding": b"transfer-encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "less than nothing": b"content-length: -1\r\n\r\n",
-    "a length with a sign": b"content-length: +2\r\n\r\n{}",
-    "a length beyond numbers": b"content-length: 99999999999999999999999\r\n\r\n{}",
-}
-
-
-@spec("B")
-@pytest.mark.parametrize("trick", _TRICKS)
-def test_a_request_whose_end_is_unclear_is_refused_and_nothing_after_it_is_read(house: House, trick: str) -> None:
-    place = urlsplit(house.base_url)
-    with socket.create_connection((place.hostname, place.port or 80), timeout=30) as line:
-        line.sendall(b"POST /agents/x/verify HTTP/1.1\r\nhost: x\r\n" + _TRICKS[trick])
-        heard = b"".join(iter(lambda: line.recv(65_536), b""))
-    assert heard.startswith(b"HTTP/1.1 400 ")
-    assert heard.count(b"HTTP/1.1 ") == 1
-
-
-_INSIDE = (
-    "https://127.1/",
-    "https://2130706433/",
-    "https://0x7f.1/",
-    "https://0177.0.0.1/",
-    "https://127.0.0.1./",
-    "https://0/",
-    "https://[::ffff:127.0.0.1]/",
-    "https://[::127.0.0.1]/",
-    "https://[64:ff9b::7f00:1]/",
-    "https://[2002:7f00:1::]/",
-    "https://[::]/",
-    "https://[fe80::1%25eth0]/",
-    "https://169.254.169.254/",
-    "https://[0:0:0:0:0:ffff:a9fe:a9fe]/",
-    "https://localhost./",
-    "https://a.localhost/",
-    "https://metadata.google.internal/",
-    "https://example.com\\@127.0.0.1/",
-    "https://127.0.0.1#@example.com",
-    "https://u:p@example.com/",
-    "https://example.com:22/",
-    "https://example.com:0/",
-    "http://example.com/",
-    "gopher://example.com/",
-    "https:///x",
-)
-
-
-@spec("2.3")
-@pytest.mark.parametrize("url", _INSIDE)
-def test_no_spelling_of_a_place_inside_is_a_webhook(family: People, url: str) -> None:
-    assert family.owner.put("/webhook", json={"url": url}).status_code == 400
+        (key,) = owner.get("/keys").json()["keys"]
+        (first,) = owner.get("/changes").json()["changes"]
+    assert (first["event"], first["log_index"], first["by"]) == ("key_added", 0, "qwed")
+    assert first["change"] == {"about": key["id"], "name": key["name"], "role": "owner"}

@@ -74,6 +74,8 @@ BEYOND_A_SCHEMA = (
     "below the agent's level",
     "is not the hash of `result`",
     "`result`:",  # not deterministic JSON
+    "must be a readable text",  # nothing in it can be seen
+    "must be the `next_cursor` of an earlier page",
 )
 """What is refused of data that fits the document, because a JSON Schema cannot say it."""
 

@@ -46,6 +46,7 @@ class Change(NamedTuple):
     attested: bool
     level_after: int | None
     day: int
+    at: float
 
 
 class Books:
@@ -90,6 +91,7 @@ class Books:
         self._require_counters()
         self._require_tallies()
         self._require_conduct()
+        self._require_merit()
         self._require_standing()
         self._require_each_approval_settled_once()
         self._require_nothing_stray()
@@ -154,6 +156,22 @@ class Books:
             assert 0 <= kept["rest"] <= WINDOW
             assert len(kept["exceeded"].split()) < 5
 
+    def _require_merit(self) -> None:
+        """Spec 8.2: what speaks for an agent is what the log has of it since its level last changed."""
+        for agent_id, kept in self.usage.items():
+            levels = [one for one in self.events(*TRUST_EVENTS) if one.agent_id == agent_id]
+            since = levels[-1] if levels else None
+            own = [one for one in self.activities if one.agent_id == agent_id and _after(one, since)]
+            counted = [(one, _mark(one)) for one in own if _mark(one) in (".", "d")]
+            asked = {row["activity_id"] for row in self._actions_asked(agent_id)}
+            settled = [one for one in self.changes if one.about in asked and _after(one, since)]
+            rejected = [one for one in settled if one.event == "rejected"]
+            approved = [one for one in settled if one.event == "approved"]
+            assert kept["since"] == (since.at if since else 0.0), "since"
+            assert kept["actions"] == len(counted), "actions"
+            assert kept["denied"] == sum(mark == "d" for _one, mark in counted) + len(rejected), "denied"
+            assert kept["attestations"] == sum(one.attested for one, _ in counted) + len(approved), "attestations"
+
     def _require_standing(self) -> None:
         """Who may act, and how far each is trusted, is what the last word about it in the log says."""
         for agent_id, agent in self.agents.items():
@@ -204,6 +222,10 @@ STOPS = {"suspended": "suspended", "complaint": "suspended", "reactivated": "act
 TRUST_EVENTS = ("trust_raised", "trust_lowered", "trust_degraded")
 _NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-REQ")
 _SUSPENDED = "QWED-AGENT-003"
+
+
+def _after(one: Activity | Change, since: Change | None) -> bool:
+    return since is None or one.log_index > since.log_index
 
 
 def _counts_as_request(activity: Activity) -> bool:
@@ -264,4 +286,5 @@ def _change(row: Any) -> Change:
         leaf("attestation_id") is not None,
         leaf("level_after"),
         int(row["at"] // DAY),
+        row["at"],
     )

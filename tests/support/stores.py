@@ -1,6 +1,9 @@
 """Stores of both kinds, and the values the store's own tests speak in."""
 
 import itertools
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Step
 from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
 from qwed.store.protocol import Activity, Change, Memory, Notice, Reservation, Settled, Settlement
-from qwed.store.sqlite import MEMORY, SqliteStore
+from qwed.store.sqlite import FILE_NAME, MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, ErrorCode, Trust
 from tests.support.clock import HandClock
@@ -130,12 +133,13 @@ class Shop:
         activity_id: str | None = None,
         notices: tuple[Notice, ...] = (),
         mark: Mark = Mark.NONE,
+        attested: bool = False,
     ) -> Settlement:
         cost = charge.cost if decision.permits else 0
         name = activity_id or f"act_{next(_numbers)}"
         return Settlement(
             agent=agent,
-            activity=Activity(name, decision, self.hands.now, cost, '{"leaf":1}', '{"payload":1}'),
+            activity=Activity(name, decision, self.hands.now, cost, '{"leaf":1}', '{"payload":1}', attested=attested),
             decision=decision,
             charge=charge,
             reservation=reservation,
@@ -188,3 +192,31 @@ class Shop:
 
     def spent(self, agent: Agent) -> Any:
         return self.store.spent(agent.agent_id, self.hands.now)
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        """The database can only be read."""
+        connection = self.store._writer._connection
+        connection.execute("PRAGMA query_only = ON")
+        yield
+        connection.execute("PRAGMA query_only = OFF")
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Keeps the writer from committing: it waits for the write lock that another connection holds."""
+        other = sqlite3.connect(self.directory / FILE_NAME, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+
+
+def opened(kind: str, tmp_path: Path, *agents: Agent) -> Iterator[Shop]:
+    """A shop in which these agents are known, until the test ends."""
+    shop = Shop(kind, tmp_path / "data", HandClock())
+    for agent in agents:
+        shop.register(agent)
+    yield shop
+    shop.store.close()

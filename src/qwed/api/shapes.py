@@ -22,7 +22,10 @@ ActionType = Annotated[str, Meta(extra_json_schema={"enum": [*ACTION_TYPES, TOOL
 Given = Annotated[str, Meta(min_length=1)] | UnsetType
 _TEXT = r"^[^\u0000]*$"
 _SAID = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+_UNSEEN = r"\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_READABLE = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_SAID)]
+Title = Annotated[str, Meta(min_length=1, max_length=256, pattern=_READABLE)]
 Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
 Entries = Annotated[list[Entry], Meta(max_length=1000)]
 
@@ -140,7 +143,7 @@ class RegisterShape(_Shape):
     trust_level: Level | None = None
 
 
-Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_SAID)]
+Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_READABLE)]
 
 
 class ReasonShape(_Shape):
@@ -179,13 +182,13 @@ class ExecutionShape(_Shape):
 class OrganisationShape(_Shape):
     """A new organisation."""
 
-    name: Name
+    name: Title
 
 
 class KeyShape(_Shape):
     """A new key of the organisation."""
 
-    name: Name
+    name: Title
     role: Literal["owner", "approver", "member"]
 
 

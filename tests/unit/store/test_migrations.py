@@ -110,6 +110,25 @@ def test_what_waited_for_a_person_is_counted(old: Old) -> None:
     assert old.all("SELECT DISTINCT recent, rest, exceeded FROM usage") == [("", 0, "")]
 
 
+def test_what_spoke_for_an_agent_speaks_for_it_still(old: Old) -> None:
+    """Nobody knows when an earlier version changed a level, so all of its log counts, as it did then."""
+    old.gate().close()
+    kept = old.all("SELECT agent_id, since, actions, denied, attestations FROM usage ORDER BY 1")
+    counted = (
+        "SELECT agent_id, 0.0, sum(decision != 'BUDGET_EXCEEDED'), sum(decision = 'DENIED'), "
+        "sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities GROUP BY 1 ORDER BY 1"
+    )
+    assert kept == old.all(counted)
+    assert kept[0] == (ACCOUNTANT, 0.0, 9, 3, 2)
+
+
+def test_counters_have_no_value_of_their_own(old: Old) -> None:
+    """A row that lacks one must fail rather than begin anew."""
+    old.gate().close()
+    columns = old.all("SELECT name, \"notnull\", dflt_value FROM pragma_table_info('usage')")
+    assert [(null, default) for _name, null, default in columns[1:]] == [(1, None)] * 19
+
+
 def test_the_counters_go_on(gate: Gate) -> None:
     cost = gate.get_agent_budget(ACCOUNTANT)["cost"]
     assert (cost["current_daily_usd"], cost["held_usd"]) == (0.02, 0.5)

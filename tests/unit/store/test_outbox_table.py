@@ -46,12 +46,24 @@ def _due(shop: Shop, later: float = 0.0, limit: int = 100) -> list[str]:
     return [delivery.notice_id for delivery in shop.store.due_deliveries(shop.hands.now + later, limit)]
 
 
+def _waiting(shop: Shop, organisation_id: str = ORGANISATION) -> int:
+    record = shop.store.webhook_record(organisation_id)
+    assert record.waiting == len([name for name, of in _rows(shop) if of == organisation_id]), "the number is the rows"
+    waiting: int = record.waiting
+    return waiting
+
+
+def _rows(shop: Shop) -> list[Any]:
+    rows: list[Any] = shop.store._all("SELECT notice_id, organisation_id FROM outbox ORDER BY 1", ())
+    return rows
+
+
 def test_a_notice_waits_with_where_it_goes_and_what_signs_it(shop: Shop) -> None:
     _tell(shop, "n1")
     now = shop.hands.now
     wanted = Delivery("n1", ORGANISATION, HOOK.url, "secret", "pending", '{"id":"n1"}', now, 0)
     assert shop.store.due_deliveries(now, 10) == [wanted]
-    assert shop.store.undelivered(ORGANISATION) == 1
+    assert _waiting(shop) == 1
 
 
 def test_a_decision_brings_its_notices_with_it(shop: Shop) -> None:
@@ -69,7 +81,7 @@ def test_a_notice_of_a_change_that_failed_is_not_there(disk: Shop) -> None:
     with pytest.raises(StoreError):
         _tell(disk, "n2")
     connection.execute("PRAGMA query_only = OFF")
-    assert (_due(disk), disk.store.undelivered(ORGANISATION)) == ([], 0)
+    assert (_due(disk), _waiting(disk)) == ([], 0)
 
 
 def test_the_longest_due_come_first_and_no_more_than_asked_for(shop: Shop) -> None:
@@ -104,12 +116,12 @@ def test_what_is_postponed_waits_and_counts_its_attempts(shop: Shop) -> None:
     shop.store.postpone("n1", now + 30, "refused").block(30)
     assert [one.attempts for one in shop.store.due_deliveries(now + 30, 10)] == [2]
     record = shop.store.webhook_record(ORGANISATION)
-    assert (record.delivered, record.last_error, shop.store.undelivered(ORGANISATION)) == (0, "refused", 1)
+    assert (record.delivered, record.last_error, record.waiting) == (0, "refused", 1)
 
 
 def test_what_is_given_up_is_gone_and_counted_as_lost(shop: Shop) -> None:
     _tell(shop, "n1", "n2")
-    shop.store.give_up("n1", shop.hands.now, "refused").block(30)
+    shop.store.give_up("n1", "refused").block(30)
     assert _due(shop) == ["n2"]
     record = shop.store.webhook_record(ORGANISATION)
     assert (record.delivered, record.given_up, record.last_error) == (0, 1, "refused")
@@ -121,26 +133,51 @@ def test_an_outcome_of_a_notice_that_is_gone_changes_nothing(shop: Shop) -> None
     for name in ("n9", ""):
         shop.store.delivered(name, shop.hands.now).block(30)
         shop.store.postpone(name, shop.hands.now, "late").block(30)
-        shop.store.give_up(name, shop.hands.now, "late").block(30)
+        shop.store.give_up(name, "late").block(30)
     assert (_due(shop), shop.store.webhook_record(ORGANISATION)) == (["n1"], before)
 
 
 def test_what_is_told_while_the_webhook_is_removed_waits_for_no_later_one(shop: Shop) -> None:
     shop.change(WebhookChanged(ORGANISATION, None))
     _tell(shop, "n1")
-    assert (_due(shop), shop.store.undelivered(ORGANISATION)) == ([], 0)
+    assert (_due(shop), _rows(shop)) == ([], [])
     shop.change(WebhookChanged(ORGANISATION, HOOK))
-    assert _due(shop) == []
+    assert (_due(shop), _waiting(shop)) == ([], 0)
 
 
 def test_a_webhook_that_is_removed_takes_what_waits_along_and_a_new_one_starts_from_nothing(shop: Shop) -> None:
     _tell(shop, "n1", "n2")
-    shop.store.give_up("n2", shop.hands.now, "lost").block(30)
+    shop.store.give_up("n2", "lost").block(30)
     shop.change(WebhookChanged(ORGANISATION, None))
-    assert (_due(shop), shop.store.undelivered(ORGANISATION)) == ([], 0)
+    assert (_due(shop), _rows(shop)) == ([], [])
     assert shop.store.webhook_record(ORGANISATION) is None
     shop.change(WebhookChanged(ORGANISATION, HOOK))
     assert (_due(shop), shop.store.webhook_record(ORGANISATION)) == ([], HOOK)
+
+
+def test_the_number_of_what_waits_is_the_number_of_rows_whatever_becomes_of_them(shop: Shop) -> None:
+    _tell(shop, *(f"n{number}" for number in range(6)))
+    agent = shop.store.find_agent("agent_1")
+    shop.settle(agent, None, Decision.DENIED, notices=(Notice("d1", "failed", "{}"), Notice("d2", "degraded", "{}")))
+    assert _waiting(shop) == 8
+    for _ in range(2):
+        shop.store.delivered("n0", shop.hands.now).block(30)
+        shop.store.give_up("n1", "lost").block(30)
+    shop.store.postpone("n2", shop.hands.now + 9, "refused").block(30)
+    assert _waiting(shop) == 6
+    shop.change(WebhookChanged(ORGANISATION, HOOK._replace(url="https://elsewhere.example/", waiting=99)))
+    assert _waiting(shop) == 6
+    _tell(shop, "n9")
+    assert _waiting(shop) == 7
+
+
+def test_a_full_outbox_takes_one_more_for_each_that_leaves_within_one_change(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "MOST_UNDELIVERED", 3)
+    many = tuple(Notice(f"n{number}", "pending", "{}") for number in range(5))
+    shop.change(ToolChanged(ORGANISATION, "t", b"1"), notices=many)
+    assert (_due(shop), _waiting(shop)) == (["n0", "n1", "n2"], 3)
 
 
 def test_what_waits_goes_to_the_place_that_was_set_last_signed_with_its_secret(shop: Shop) -> None:
@@ -162,7 +199,7 @@ def test_each_organisation_has_its_own_outbox(shop: Shop) -> None:
     shop.store.delivered("theirs", shop.hands.now).block(30)
     counts = [shop.store.webhook_record(name).delivered for name in (ORGANISATION, "org_2")]
     assert counts == [0, 1]
-    assert [shop.store.undelivered(name) for name in (ORGANISATION, "org_2")] == [1, 0]
+    assert [_waiting(shop, name) for name in (ORGANISATION, "org_2")] == [1, 0]
     shop.change(WebhookChanged("org_2", None))
     assert _due(shop) == ["mine"]
 
@@ -172,14 +209,14 @@ def test_no_more_wait_than_there_is_room_for_and_other_organisations_have_their_
 ) -> None:
     monkeypatch.setattr(changes, "MOST_UNDELIVERED", 3)
     _tell(shop, *(f"n{number}" for number in range(6)))
-    assert _due(shop) == ["n0", "n1", "n2"]
+    assert (_due(shop), _waiting(shop)) == (["n0", "n1", "n2"], 3)
     shop.store.delivered("n1", shop.hands.now).block(30)
     _tell(shop, "n7", "n8")
-    assert _due(shop) == ["n0", "n2", "n7"]
+    assert (_due(shop), _waiting(shop)) == (["n0", "n2", "n7"], 3)
     shop.change(OrganisationAdded("org_2", "second", 1.0))
     shop.change(WebhookChanged("org_2", HOOK._replace(organisation_id="org_2")))
     shop.store.change(shop.change_of(notices=(Notice("x", "failed", "{}"),), organisation_id="org_2")).block(30)
-    assert shop.store.undelivered("org_2") == 1
+    assert _waiting(shop, "org_2") == 1
 
 
 def test_the_outbox_lives_through_a_restart(disk: Shop) -> None:

@@ -1,21 +1,15 @@
 """DESIGN 6: one suite for every store. What is asked here of the one in memory is asked of the one on disk."""
 
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from qwed.store import live
 from qwed.store.conversation import MAX_REPEATS
 from qwed.store.parts import Approval, ToolChanged
 from qwed.store.protocol import ActivityQuery, KeyClaim, Memory, Reservation, StoreError, Tally
-from qwed.store.usage import NOTHING, Charge, Exceeded
+from qwed.store.usage import Charge, Exceeded
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR
 from tests.support.clock import HandClock
@@ -315,7 +309,7 @@ def test_activities_are_paged_newest_first_and_narrowed(shop: Shop) -> None:
     indexes = [entry.log_index for entry in shop.store.activities(ActivityQuery(agent.agent_id, 2))]
     assert indexes == [4, 3]
     last = shop.store.activities(ActivityQuery(agent.agent_id, 2))[-1]
-    older = shop.store.activities(ActivityQuery(agent.agent_id, 10, before=last.sequence))
+    older = shop.store.activities(ActivityQuery(agent.agent_id, 10, before=last.log_index))
     assert [entry.log_index for entry in older] == [2, 1, 0]
     denied = shop.store.activities(ActivityQuery(agent.agent_id, 10, decision="DENIED"))
     assert [entry.log_index for entry in denied] == [3, 1]
@@ -405,180 +399,3 @@ def test_loops_are_still_seen_after_a_restart(disk: Shop) -> None:
     other = disk.reserve(agent, 3, fingerprint="other", state_fingerprint="s")
     assert isinstance(other, Reservation)
     assert disk.settle(agent, other) is ErrorCode.NO_PROGRESS
-
-
-# Memory is bounded, and forgets only what is on disk
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(live, "REMEMBERED_CONVERSATIONS", 4)
-    return 4
-
-
-def test_conversations_that_are_forgotten_are_read_again_and_remember_everything(shop: Shop, few: int) -> None:
-    agent = shop.register(agent_of())
-    for number in range(5 * few):
-        assert shop.commit(agent, 1, f"c{number}", fingerprint="same", state_fingerprint="s").log_index == number
-    assert shop.store.find_activity(agent.agent_id, "act_0") is None, "a read writes what memory has not written yet"
-    for number in range(5 * few):
-        assert shop.reserve(agent, 1, f"c{number}") is ErrorCode.REPLAY
-        assert not isinstance(shop.commit(agent, 2, f"c{number}", fingerprint="same"), ErrorCode)
-        assert shop.commit(agent, 3, f"c{number}", fingerprint="same") is ErrorCode.REPETITION
-    assert len(shop.store._live._conversations) <= few + 1
-
-
-def test_conversations_that_never_commit_do_not_pile_up(shop: Shop, few: int) -> None:
-    agent = shop.register(agent_of())
-    for number in range(50):
-        reservation = shop.reserve(agent, 1, f"c{number}")
-        assert isinstance(reservation, Reservation)
-        shop.settle(agent, reservation, Decision.DENIED)
-    assert len(shop.store._live._conversations) <= few + 1
-
-
-def test_a_conversation_with_a_step_in_flight_is_not_forgotten_under_it(shop: Shop, few: int) -> None:
-    agent = shop.register(agent_of())
-    early = shop.reserve(agent, 1, "held")
-    assert isinstance(early, Reservation)
-    for number in range(5 * few):
-        shop.commit(agent, 1, f"c{number}")
-    shop.store.find_activity(agent.agent_id, "act_0")
-    shop.commit(agent, 1, "one more")
-    assert not isinstance(shop.commit(agent, 2, "held"), ErrorCode)
-    assert shop.settle(agent, early) is ErrorCode.REPLAY
-
-
-def test_a_conversation_forgotten_after_a_lease_ran_out_is_read_again_and_the_late_holder_is_refused(
-    shop: Shop, few: int
-) -> None:
-    agent = shop.register(agent_of())
-    late = shop.reserve(agent, 1, "held")
-    assert isinstance(late, Reservation)
-    shop.hands.turn(31)
-    for number in range(5 * few):
-        shop.commit(agent, 1, f"c{number}")
-    shop.store.find_activity(agent.agent_id, "act_0")
-    shop.commit(agent, 1, "one more")
-    assert not isinstance(shop.commit(agent, 1, "held"), ErrorCode)
-    assert shop.settle(agent, late) is ErrorCode.LEASE_EXPIRED
-    shop.store.release(late)
-    assert shop.reserve(agent, 1, "held") is ErrorCode.REPLAY
-
-
-def test_what_is_not_yet_durable_is_never_forgotten(disk: Shop, few: int) -> None:
-    agent = disk.register(agent_of())
-    other: Any = disk.store._writer._connection
-    tickets = []
-    with _stopped(disk):
-        for number in range(3 * few):
-            reservation = disk.reserve(agent, 1, f"c{number}")
-            assert isinstance(reservation, Reservation)
-            tickets.append(disk.store.settle(disk.settlement(agent, reservation)))
-        assert not any(ticket.done for ticket in tickets)
-        assert [disk.reserve(agent, 1, f"c{number}") for number in range(3 * few)] == [ErrorCode.REPLAY] * 3 * few
-    for ticket in tickets:
-        ticket.block(30)
-    assert other is disk.store._writer._connection
-    assert disk.reserve(agent, 1, "c0") is ErrorCode.REPLAY
-
-
-class _stopped:  # noqa: N801 - reads as a word in `with`
-    """Keeps the writer from committing: it waits for the write lock that another connection holds."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._other = sqlite3.connect(shop.directory / "qwed.db", isolation_level=None)
-
-    def __enter__(self) -> None:
-        self._other.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, *_: object) -> None:
-        self._other.execute("ROLLBACK")
-        self._other.close()
-
-
-# Any order of calls at all
-
-
-class Calls(RuleBasedStateMachine):
-    """Reserves, holds, settles, releases, waits and fails in any order, beside a model of what must be true."""
-
-    kind = "memory"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hands = HandClock()
-        self.shop = Shop("memory", Path(), self.hands)
-        self.agent = self.shop.register(agent_of(daily_cost=100_000, requests_per_hour=12))
-        self.held: list[Reservation] = []
-        self.committed: list[int] = []
-        self.cost = 0
-
-    @rule(step=st.integers(1, 12), same=st.booleans())
-    def reserve(self, step: int, same: bool) -> None:
-        got = self.shop.reserve(self.agent, step, fingerprint="same" if same else f"f{step}")
-        if isinstance(got, Reservation):
-            assert step > max(self.committed, default=0)
-            self.held.append(got)
-
-    @rule(pick=st.integers(0, 20), cost=st.integers(0, 30_000))
-    def hold(self, pick: int, cost: int) -> None:
-        if self.held:
-            self.shop.store.hold(self.held[pick % len(self.held)], Charge(cost=cost, requests=1), self.hands.now)
-
-    @rule(pick=st.integers(0, 20), decision=st.sampled_from([Decision.APPROVED, Decision.DENIED]))
-    def settle(self, pick: int, decision: Decision) -> None:
-        if not self.held:
-            return
-        reservation = self.held.pop(pick % len(self.held))
-        charge = reservation.held
-        outcome = self.shop.settle(self.agent, reservation, decision, charge)
-        if isinstance(outcome, ErrorCode):
-            self.shop.store.release(reservation)
-        elif decision is Decision.APPROVED:
-            self.committed.append(reservation.step.number)
-            self.cost += charge.cost
-
-    @rule(pick=st.integers(0, 20))
-    def release(self, pick: int) -> None:
-        if self.held:
-            self.shop.store.release(self.held.pop(pick % len(self.held)))
-
-    @rule(seconds=st.sampled_from([1, 29, 31]))
-    def wait(self, seconds: int) -> None:
-        self.hands.monotonic += seconds
-
-    @rule()
-    def distrust(self) -> None:
-        self.shop.store._writer.flush()
-        self.shop.store._distrust()
-
-    @invariant()
-    def steps_go_forward_and_each_is_used_once(self) -> None:
-        assert self.committed == sorted(set(self.committed))
-
-    @invariant()
-    def money_is_what_was_committed_and_within_the_limit(self) -> None:
-        spent = self.shop.spent(self.agent)
-        assert spent.cost_day == self.cost <= 100_000
-        assert spent.requests_hour <= 12
-
-    @invariant()
-    def what_is_held_is_what_the_reservations_hold(self) -> None:
-        usage = self.shop.store._live.usage(self.agent.agent_id)
-        assert usage.held.cost == sum(one.held.cost for one in self.held)
-        assert usage.held.requests == sum(one.held.requests for one in self.held)
-
-    def teardown(self) -> None:
-        for one in self.held:
-            self.shop.store.release(one)
-        usage = self.shop.store._live.usage(self.agent.agent_id)
-        assert usage.held == NOTHING
-        assert self.shop.store._live._reservations == {}
-        self.shop.store.close()
-
-
-TestAnyOrderOfCalls = Calls.TestCase
-TestAnyOrderOfCalls.settings = settings(
-    derandomize=True, database=None, deadline=None, max_examples=40, stateful_step_count=40
-)

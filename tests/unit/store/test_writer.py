@@ -55,7 +55,7 @@ def _activity(index: int, agent: str = "agent_1") -> tuple[Any, ...]:
 
 
 def _counted(agent: str, requests: int) -> tuple[Any, ...]:
-    return (agent, 1, 1, requests, requests, *(0,) * 8, "..d", 0, "")
+    return (agent, 1, 1, requests, requests, *(0,) * 8, "..d", 0, "", 1.5, 3, 1, 2)
 
 
 def test_rows_that_are_overwritten_end_in_their_last_state_and_sums_add_up(connection: sqlite3.Connection) -> None:
@@ -138,10 +138,14 @@ VIOLATIONS = {
     "a conversation whose step is no number": Write(conversation=("agent_1", "c0", "two", 2, "f", 1, "")),
     "a conversation of nobody": Write(conversation=(None, "c0", 2, 2, "f", 1, "")),
     "counters past the end": Write(usage=_counted("agent_0", 2**63)),
-    "counters that are no numbers": Write(usage=("agent_0", *("many",) * 15)),
-    "counters that are missing": Write(usage=("agent_0", *(None,) * 15)),
-    "conduct that is missing": Write(usage=(*_counted("agent_0", 5)[:-1], None)),
+    "counters that are no numbers": Write(usage=("agent_0", *("many",) * 19)),
+    "counters that are missing": Write(usage=("agent_0", *(None,) * 19)),
+    "conduct that is missing": Write(usage=(*_counted("agent_0", 5)[:-7], None, None, None, 1.5, 3, 1, 2)),
+    "merit that is missing": Write(usage=(*_counted("agent_0", 5)[:-1], None)),
+    "merit past the end": Write(usage=(*_counted("agent_0", 5)[:-1], 2**63)),
+    "merit since no time": Write(usage=(*_counted("agent_0", 5)[:-4], "ever", 3, 1, 2)),
     "counters that are too few": Write(usage=_counted("agent_0", 5)[:-1]),
+    "counters of the version before": Write(usage=_counted("agent_0", 5)[:-4]),
     "a tally of nobody": Write(tally=(None, 7, "APPROVED", 1, 10, 0)),  # type: ignore[arg-type]  # the violation
     "a tally of no decision": Write(tally=("agent_0", 7, None, 1, 10, 0)),  # type: ignore[arg-type]  # the violation
     "attestations past the end": Write(tally=("agent_0", 7, "APPROVED", 1, 10, 2**63)),

@@ -1,0 +1,180 @@
+"""Changes that meet: of two that cannot both be true one wins, and what failed takes along what was built on it."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwed.store import parts
+from qwed.store.agent import AgentStatus
+from qwed.store.parts import AgentChanged, AgentStands, Conflict, KeyAdded, KeyRevoked, ToolChanged
+from qwed.store.protocol import StoreError
+from qwed.words import Trust
+from tests.support.stores import KINDS, ORGANISATION, Shop, agent_of, opened, owner_key
+
+SECOND = owner_key("key_2", prefix="qwed_live_b")
+
+
+@pytest.fixture(params=KINDS)
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
+    yield from opened(request.param, tmp_path, agent_of())
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Shop]:
+    yield from opened("file", tmp_path, agent_of())
+
+
+def _agent(shop: Shop) -> Any:
+    return shop.store.find_agent("agent_1")
+
+
+def _both(*calls: Callable[[], Any]) -> list[Any]:
+    """What calls say that begin at the same moment."""
+    together = threading.Barrier(len(calls))
+
+    def begin(call: Callable[[], Any]) -> Any:
+        together.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [running.result(30) for running in [threads.submit(begin, call) for call in calls]]
+
+
+@pytest.mark.parametrize("states", [("approved", "approved"), ("approved", "rejected"), ("approved", "expired")])
+def test_of_two_threads_that_settle_one_approval_one_wins(shop: Shop, states: tuple[str, str]) -> None:
+    agent = _agent(shop)
+    for step in range(1, 21):
+        approval = shop.pending(agent, step)
+        heard = _both(*(partial(shop.change, shop.resolved(approval, state)) for state in states))
+        lost = [one is Conflict.RESOLVED for one in heard]
+        assert lost.count(True) == 1
+        assert shop.store.find_approval(approval.approval_id).state == states[lost.index(False)]
+    assert (shop.spent(agent).pending_cost, shop.spent(agent).open_approvals) == (0, 0)
+
+
+def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: Shop) -> None:
+    agent = _agent(disk)
+    approval = disk.pending(agent, 1)
+    disk.hands.turn(61)
+    with disk.stopped():
+        ticket = disk.store.change(disk.change_of(disk.resolved(approval)))
+        assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
+        assert disk.store.expired_approvals(disk.hands.now, 10) == []
+    assert ticket.block(30) == 1
+    assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
+    assert disk.spent(agent).cost_day == 10_000
+
+
+def test_what_is_remembered_as_settled_is_forgotten_once_it_is_on_disk(disk: Shop) -> None:
+    agent = _agent(disk)
+    for step in range(1, 31):
+        disk.change(disk.resolved(disk.pending(agent, step)))
+    assert len(disk.store._known._taken) <= 1
+
+
+def test_an_approval_whose_settlement_failed_is_open_again_and_holds_its_cost_once(disk: Shop) -> None:
+    agent = _agent(disk)
+    approval = disk.pending(agent, 1)
+    for state in ("approved", "rejected", "expired"):
+        with disk.broken(), pytest.raises(StoreError):
+            disk.change(disk.resolved(approval, state))
+        spent = disk.spent(agent)
+        assert (spent.pending_cost, spent.open_approvals, spent.cost_day) == (10_000, 1, 0)
+        assert disk.store.find_approval(approval.approval_id).state == "pending"
+    assert disk.change(disk.resolved(approval)) == 1
+    spent = disk.spent(agent)
+    assert (spent.pending_cost, spent.open_approvals, spent.cost_day) == (0, 0, 10_000)
+
+
+def test_what_queued_behind_a_change_that_failed_fails_with_it(disk: Shop) -> None:
+    agent = _agent(disk)
+    approvals = [disk.pending(agent, step) for step in (1, 2, 3)]
+    raised = AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))
+    with disk.broken():
+        with disk.store._lock:  # what fails waits for this lock, so the next ones queue up behind it
+            wanted: list[parts.Part] = [*(disk.resolved(approval) for approval in approvals), raised]
+            tickets = [disk.store.change(disk.change_of(part)) for part in wanted]
+        for ticket in tickets:
+            with pytest.raises(StoreError):
+                ticket.block(30)
+    assert _agent(disk) == agent
+    assert disk.spent(agent).pending_cost == 30_000
+    assert [disk.change(disk.resolved(approval)) for approval in approvals] == [3, 4, 5]
+
+
+def test_of_an_approval_and_a_suspension_that_race_the_later_one_sees_the_first(shop: Shop) -> None:
+    for step in range(1, 21):
+        agent = _agent(shop)
+        approval = shop.pending(agent, step)
+        suspended = replace(agent, status=AgentStatus.SUSPENDED)
+        heard = _both(
+            partial(shop.change, shop.resolved(approval), AgentStands(agent)),
+            partial(shop.change, AgentChanged(agent, suspended)),
+        )
+        state = shop.store.find_approval(approval.approval_id).state
+        assert (heard[0], state) == (Conflict.STALE, "pending") or (state == "approved" and heard[0] < heard[1])
+        if state == "pending":
+            shop.change(shop.resolved(approval, "rejected"))
+        shop.change(AgentChanged(suspended, agent))
+
+
+def test_of_two_owners_who_revoke_each_other_at_once_one_stays(shop: Shop) -> None:
+    keys = [owner_key(), SECOND]
+    shop.change(KeyAdded(SECOND))
+    heard = _both(*(partial(shop.change, KeyRevoked(key, 5.0)) for key in keys))
+    assert [one is Conflict.LAST_OWNER for one in heard].count(True) == 1
+    assert [key.revoked_at for key in shop.store.list_keys(ORGANISATION)].count(None) == 1
+
+
+def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_way(disk: Shop) -> None:
+    disk.change(KeyAdded(SECOND))
+    with disk.stopped():
+        ticket = disk.store.change(disk.change_of(KeyRevoked(SECOND, 5.0)))
+        assert disk.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
+        assert disk.store.find_key("qwed_live_b") is None, "revoked from the moment it is submitted"
+    assert ticket.block(30) == 1
+
+
+def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: Shop) -> None:
+    with disk.stopped():
+        ticket = disk.store.change(disk.change_of(KeyAdded(SECOND)))
+        assert disk.store.find_key("qwed_live_b") is None
+        assert disk.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
+    ticket.block(30)
+    assert disk.store.find_key("qwed_live_b") == SECOND
+
+
+def test_a_revocation_that_failed_leaves_the_key_open(disk: Shop) -> None:
+    disk.change(KeyAdded(SECOND))
+    with disk.broken(), pytest.raises(StoreError):
+        disk.change(KeyRevoked(SECOND, 5.0))
+    assert disk.store.find_key("qwed_live_b") == SECOND
+
+
+def test_of_many_threads_that_change_one_agent_each_starts_from_where_the_one_before_it_ended(shop: Shop) -> None:
+    first = _agent(shop)
+    change = partial(shop.change, AgentChanged(first, replace(first, trust=Trust.TRUSTED)))
+    heard = _both(*[change] * 8)
+    assert [one is Conflict.STALE for one in heard].count(False) == 1
+
+
+def test_log_indexes_of_decisions_and_changes_that_race_have_no_gap(shop: Shop) -> None:
+    agent = _agent(shop)
+
+    def decide() -> None:
+        for step in range(1, 31):
+            shop.commit(agent, step)
+
+    def change() -> None:
+        for number in range(30):
+            shop.change(ToolChanged(ORGANISATION, f"t{number}", b"1"))
+
+    _both(decide, change)
+    indexes = shop.store._all("SELECT log_index FROM activities WHERE organisation_id = 'org_1' ORDER BY sequence", ())
+    assert [index for (index,) in indexes] == list(range(60))
