@@ -14,7 +14,7 @@ from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
 from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.change import GATE, Actor
+from qwed.kernel.change import GATE, Actor, read_fields
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.record_views import approval_view
@@ -204,12 +204,12 @@ class Gate:
 
     def approve(self, approval_id: str, reason: str, approver: str | None = None) -> Reply:
         """Permit what waits."""
-        said = approvals.Said(reason, approver)
+        said = self._said(reason, approver)
         return self._approval(approvals.approve(approval_id, said, self._owner, self.services))
 
     def reject(self, approval_id: str, reason: str, approver: str | None = None) -> Reply:
         """Refuse what waits, and free what it holds."""
-        said = approvals.Said(reason, approver)
+        said = self._said(reason, approver)
         return self._approval(approvals.reject(approval_id, said, self._owner, self.services))
 
     def request_trust_change(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
@@ -227,15 +227,21 @@ class Gate:
 
     def suspend_agent(self, agent_id: str, reason: str) -> Reply:
         """Stop an agent."""
-        return self._shown(self._act(standing.suspend(self._agent(agent_id), reason, self._owner, self.services)))
+        return self._shown(
+            self._act(standing.suspend(self._agent(agent_id), self._said(reason).reason, self._owner, self.services))
+        )
 
     def file_complaint(self, agent_id: str, reason: str) -> Reply:
         """Spec 8.3: a complaint stops the agent."""
-        return self._shown(self._act(standing.complain(self._agent(agent_id), reason, self._owner, self.services)))
+        return self._shown(
+            self._act(standing.complain(self._agent(agent_id), self._said(reason).reason, self._owner, self.services))
+        )
 
     def reactivate_agent(self, agent_id: str, reason: str) -> Reply:
         """Let a stopped agent go on."""
-        return self._shown(self._act(standing.reactivate(self._agent(agent_id), reason, self._owner, self.services)))
+        return self._shown(
+            self._act(standing.reactivate(self._agent(agent_id), self._said(reason).reason, self._owner, self.services))
+        )
 
     def rotate_token(self, agent_id: str) -> Reply:
         """A new token for the agent; the old one opens nothing any more."""
@@ -244,11 +250,11 @@ class Gate:
 
     def suspend_all(self, reason: str) -> None:
         """The kill switch: stop every agent at once."""
-        self._act(standing.set_halt(True, reason, self._owner, self.services))
+        self._act(standing.set_halt(True, self._said(reason).reason, self._owner, self.services))
 
     def reactivate_all(self, reason: str) -> None:
         """Put the kill switch back."""
-        self._act(standing.set_halt(False, reason, self._owner, self.services))
+        self._act(standing.set_halt(False, self._said(reason).reason, self._owner, self.services))
 
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
@@ -265,6 +271,10 @@ class Gate:
     def _act(self, walk: Coroutine[Any, None, T | Problem]) -> T:
         """What came of a change, or GateError."""
         return self._told(in_thread(walk, _PATIENCE))
+
+    def _said(self, reason: str, approver: str | None = None) -> approvals.Said:
+        texts = self._told(read_fields({"reason": reason, "approver": approver}, ("reason",), ("approver",)))
+        return approvals.Said(texts["reason"], texts.get("approver"))
 
     def _told(self, outcome: T | Problem) -> T:
         if isinstance(outcome, Problem):

@@ -237,7 +237,8 @@ def test_an_agent_changed_while_it_is_stopped_is_stopped_as_it_is_by_then(
     told = getattr(crossing.meeting("change", change), stop)(crossing.agent_id, "stop")
     agent = crossing.gate.get_agent(crossing.agent_id)
     assert (told["status"], agent["status"]) == ("suspended", "suspended")
-    assert agent["trust_level"] == {_rotate: 3, _lower: 0, _degrade: 1}[change]
+    levels: dict[Callable[[Crossing], None], int] = {_rotate: 3, _lower: 0, _degrade: 1}
+    assert agent["trust_level"] == levels[change]
 
 
 def test_two_owners_who_revoke_each_other_cannot_both_succeed(crossing: Crossing) -> None:

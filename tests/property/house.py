@@ -109,7 +109,8 @@ class House:
             return CONFLICT
         self._settle(waiting, "rejected", "rejected", key)
         # What a person would not let happen speaks against the agent; what nobody looked at does not.
-        waiting.agent.merit.denied += waiting.kind == "action"
+        if waiting.kind == "action":
+            waiting.agent.merit.reject()
         return None
 
     def request_trust(self, agent: ModelAgent, to: int, by: str) -> str | None:

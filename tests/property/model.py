@@ -148,6 +148,10 @@ class Merit:
     denied: int = 0
     attestations: int = 0
 
+    def reject(self) -> None:
+        """A person would not let it happen; it may have been asked at an earlier level."""
+        self.denied = min(self.denied + 1, self.actions)
+
     def count(self, said: Said) -> None:
         """A decision; a full budget is none."""
         if said.decision != "BUDGET_EXCEEDED":

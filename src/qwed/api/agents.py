@@ -31,6 +31,8 @@ ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "c
     name: name for name in ("decision", "kind")
 }
 LONGEST_WAIT = 60
+_MARGIN = 0.05
+_AGENT = re.compile(r"(?:agent_[0-9a-f]{1,64})?")
 _SECONDS = re.compile(r"[0-9]{1,3}")
 
 
@@ -54,6 +56,8 @@ async def list_agents(call: Call) -> Response:
     if isinstance(limit, Problem):
         return refused(limit)
     cursor = call.query.get("cursor", "")
+    if not _AGENT.fullmatch(cursor):
+        return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
     found = await asyncio.to_thread(call.services.store.list_agents, key.organisation_id, limit + 1, cursor)
     page = found[:limit]
     halted = call.services.store.halted(key.organisation_id)
@@ -147,8 +151,8 @@ async def _rung(bell: Ticket[None]) -> None:
 
 
 def _seconds_until(moment: str, call: Call) -> float:
-    # Shown to the millisecond, so it may be a little later than it says.
-    return datetime.fromisoformat(moment).timestamp() + 0.001 - call.services.clock.now()
+    # Shown to the millisecond, and timers are about as exact: waking too early would show it as it was before.
+    return datetime.fromisoformat(moment).timestamp() + _MARGIN - call.services.clock.now()
 
 
 async def report_execution(call: Call) -> Response:

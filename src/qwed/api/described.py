@@ -128,12 +128,13 @@ RETRY_STATUSES = frozenset({429, 503})
 
 ANYWHERE: tuple[ErrorCode, ...] = (
     ErrorCode.MALFORMED,
+    ErrorCode.BAD_OPTION,
     ErrorCode.TOO_LARGE,
     ErrorCode.RATE_LIMITED,
     ErrorCode.DEPENDENCY_DOWN,
     ErrorCode.OVERLOADED,
 )
-"""What any route can answer: the caller is counted and the bytes are read before anything else happens."""
+"""What any route can answer: the caller is counted, the bytes are read and the query is checked before all else."""
 
 ON_A_PATH: tuple[ErrorCode, ...] = (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_ALLOWED)
 """An empty path parameter, or one with a slash in it, leads to another route or to none."""

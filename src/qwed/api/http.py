@@ -131,8 +131,12 @@ class Call:
 
     @cached_property
     def query(self) -> dict[str, str]:
-        """The query string."""
-        return dict(parse_qsl(self.scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
+        """The query string; Refused where a parameter stands in it twice."""
+        pairs = parse_qsl(self.scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        query = dict(pairs)
+        if len(query) != len(pairs):
+            raise malformed("a parameter stands twice in the query: give it once")
+        return query
 
     def json(self) -> Any:
         """The body as a JSON value; Refused if it is none."""

@@ -21,11 +21,14 @@ EngineName = Annotated[str, Meta(extra_json_schema={"enum": [*ENGINE_NAMES]})]
 ActionType = Annotated[str, Meta(extra_json_schema={"enum": [*ACTION_TYPES, TOOL_CALL]})] | UnsetType
 Given = Annotated[str, Meta(min_length=1)] | UnsetType
 _TEXT = r"^[^\u0000]*$"
-_SAID = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
-_UNSEEN = r"\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_READABLE = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
-Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_SAID)]
-Title = Annotated[str, Meta(min_length=1, max_length=256, pattern=_READABLE)]
+_UNSEEN = (
+    r"\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
+_BLANK = r"\u115f\u1160\u2800\u3164\uffa0"
+_READABLE = rf"^[^{_UNSEEN}]*[^\s{_BLANK}{_UNSEEN}][^{_UNSEEN}]*$"
+_PLAIN = rf"^[^{_UNSEEN}]*$"
+Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_READABLE)]
 Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
 Entries = Annotated[list[Entry], Meta(max_length=1000)]
 
@@ -135,9 +138,9 @@ class RegisterShape(_Shape):
     name: Name
     principal_id: Name
     type: Literal["supervised", "autonomous", "trusted"] | None = "supervised"
-    description: Annotated[str, Meta(max_length=4096, pattern=_TEXT)] | None = None
-    framework: Annotated[str, Meta(max_length=256, pattern=_TEXT)] | None = None
-    model: Annotated[str, Meta(max_length=256, pattern=_TEXT)] | None = None
+    description: Annotated[str, Meta(max_length=4096, pattern=_PLAIN)] | None = None
+    framework: Annotated[str, Meta(max_length=256, pattern=_PLAIN)] | None = None
+    model: Annotated[str, Meta(max_length=256, pattern=_PLAIN)] | None = None
     permissions: PermissionsShape | None = None
     budget: BudgetShape | None = None
     trust_level: Level | None = None
@@ -166,7 +169,7 @@ class TrustShape(_Shape):
     request: Literal["trust_elevation", "trust_reduction"] = "trust_elevation"
     from_level: Annotated[int, Meta(ge=0, le=3)] | None = None
     agent_id: str | None = None
-    justification: Annotated[str, Meta(max_length=4096, pattern=_TEXT)] | None = None
+    justification: Annotated[str, Meta(max_length=4096, pattern=_PLAIN)] | None = None
     evidence: Annotated[dict[str, Any], Meta(description="not believed: it is computed from the log")] | None = None
 
 
@@ -182,13 +185,13 @@ class ExecutionShape(_Shape):
 class OrganisationShape(_Shape):
     """A new organisation."""
 
-    name: Title
+    name: Name
 
 
 class KeyShape(_Shape):
     """A new key of the organisation."""
 
-    name: Title
+    name: Name
     role: Literal["owner", "approver", "member"]
 
 

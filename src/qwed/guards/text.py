@@ -1,5 +1,6 @@
 """Text inside an action: every string of its parameters, and what a guard found where."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,6 +14,26 @@ MAX_STRINGS = 10_000
 MAX_DEPTH = 64
 # A card number sent as a JSON number is as readable as one sent as text.
 _TELLING_NUMBERS = (10**12, 10**19)
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls, and marks that turn the direction of a text or hide in it: what is read must be what was written."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters that look like nothing."""
+
+
+def has_unseen(text: str) -> bool:
+    """Whether a text holds what nobody can see and what changes how it reads."""
+    return _UNSEEN.search(text) is not None
+
+
+def readable(text: str) -> bool:
+    """Whether a person can read it: something to see, and nothing that deceives the eye."""
+    visible = any(each.isprintable() and not each.isspace() and each not in _BLANK for each in text)
+    return visible and not has_unseen(text)
 
 
 class Finding(NamedTuple):

@@ -1,12 +1,12 @@
 """What happens around decisions, on its way into the log: who did it, to what, why, and whom to tell."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from qwed.guards.secrets import mask
+from qwed.guards.text import readable
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
@@ -45,6 +45,7 @@ def change_of(
     parts: tuple[Part, ...] = (),
     notices: tuple[Notice, ...] = (),
     activity_id: str | None = None,
+    beside: Change | None = None,
     **known: Any,
 ) -> Change:
     """The change and its leaf; `known` are further members of the leaf, `said` is content that stays out of it."""
@@ -74,6 +75,7 @@ def change_of(
         activity=activity,
         parts=parts,
         notices=notices,
+        beside=beside,
     )
 
 
@@ -134,20 +136,12 @@ def read_fields(
     return _texts(raw, longest)
 
 
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls, and marks that turn the direction of a text: what a person reads must be what was written."""
-
-
-def _readable(text: str) -> bool:
-    return not _UNSEEN.search(text) and any(each.isprintable() and not each.isspace() for each in text)
-
-
 def _texts(raw: Mapping[str, Any], longest: int) -> dict[str, str] | Problem:
     texts: dict[str, str] = {}
     for name, value in raw.items():
         if value is None:
             continue
-        if not isinstance(value, str) or len(value) > longest or not _readable(value):
+        if not isinstance(value, str) or len(value) > longest or not readable(value):
             return problem(ErrorCode.MALFORMED, f"`{name}` must be a readable text of 1 to {longest} characters")
         texts[name] = mask(value)
     return texts

@@ -55,6 +55,9 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
     now = services.clock.now()
     organisation_id = new_id("org")
     owner = minted(organisation_id, "first owner", "owner", now)
+    # Its own log begins with its first key; who made it stands in ours.
+    said = {"name": owner.key.name, "role": owner.key.role}
+    begun = change_of(Event.KEY_ADDED, HOUSE, organisation_id, now, about=owner.key.key_id, said=said)
     change = change_of(
         Event.ORGANISATION_ADDED,
         actor.by,
@@ -63,14 +66,9 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
         about=organisation_id,
         said={"name": name},
         parts=(OrganisationAdded(organisation_id, name, now), KeyAdded(owner.key)),
+        beside=begun,
     )
     kept = await keep(change, services)
-    if isinstance(kept, Problem):
-        return kept
-    # Its own log begins with its first key; who made it stands in ours.
-    said = {"name": owner.key.name, "role": owner.key.role}
-    begun = change_of(Event.KEY_ADDED, HOUSE, organisation_id, now, about=owner.key.key_id, said=said)
-    kept = await keep(begun, services)
     return kept if isinstance(kept, Problem) else NewOrganisation(organisation_id, name, owner.text)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.engines.table import ENGINE_NAMES
+from qwed.guards.text import has_unseen, readable
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.request import quoted
@@ -123,8 +124,9 @@ def _refuse_texts(body: dict[str, Any]) -> Problem | None:
         value = body.get(name)
         if not isinstance(value, str | None):
             return _bad(f"`{name}` must be a string")
-        if value is not None and (len(value) > longest or not _storable(value)):
-            return _bad(f"`{name}` must be at most {longest} characters of valid text")
+        wrong = value is not None and (len(value) > longest or has_unseen(value))
+        if wrong or (name in _REQUIRED and not readable(value or "")):
+            return _bad(f"`{name}` must be a readable text of at most {longest} characters")
     return None
 
 

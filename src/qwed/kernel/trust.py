@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.guards.secrets import mask
+from qwed.guards.text import has_unseen
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
 from qwed.kernel.record_views import HOUSE
@@ -90,8 +91,8 @@ def read_request(raw: Any, agent: Agent) -> Wanted | Problem:
     if raw.get("agent_id") not in (None, agent.agent_id):
         return problem(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
     justification = raw.get("justification") or ""
-    if not isinstance(justification, str) or len(justification) > LONGEST_TEXT or "\x00" in justification:
-        return problem(ErrorCode.MALFORMED, f"`justification` must be a text of at most {LONGEST_TEXT} characters")
+    if not isinstance(justification, str) or len(justification) > LONGEST_TEXT or has_unseen(justification):
+        return problem(ErrorCode.MALFORMED, f"`justification` must be a readable text, {LONGEST_TEXT} at most")
     if not isinstance(raw.get("evidence"), Mapping | None):
         return problem(ErrorCode.MALFORMED, "`evidence` must be an object; it is not believed in any case")
     return _read_levels(raw, agent, mask(justification))

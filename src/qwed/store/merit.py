@@ -29,7 +29,10 @@ class Merit(NamedTuple):
         """The record once a person, or time, has settled an action that was counted when it was asked."""
         if state == "approved":
             return self._replace(attestations=self.attestations + 1)
-        return self._replace(denied=self.denied + 1) if state == "rejected" else self
+        if state != "rejected":
+            return self
+        # What was asked at another level may be rejected at this one: never more denials than actions.
+        return self._replace(denied=min(self.denied + 1, self.actions))
 
 
 NO_MERIT = Merit()

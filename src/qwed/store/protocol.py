@@ -85,6 +85,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     activity: Activity
     parts: tuple[Part, ...] = ()
     notices: tuple[Notice, ...] = ()
+    beside: "Change | None" = None
+    """A leaf in the log of another organisation, in the same transaction; it changes nothing more."""
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):

@@ -218,7 +218,7 @@ class SqliteStore(OutboxTable):
             write.usage = (agent.agent_id, *after.spent, *after.conduct, *after.merit)
             for place, change in enumerate(fallout, settled.log_index + 1):
                 add_change(write, change, place)
-            ticket = self._submit(write, agent.organisation_id)
+            ticket = self._submit(write)
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
             self._live.accept(settlement, after, past, self._submitted)
@@ -279,11 +279,13 @@ class SqliteStore(OutboxTable):
             index = self._next(change.organisation_id)
             write = Write(result=index)
             add_change(write, change, index)
+            if change.beside is not None:
+                add_change(write, change.beside, self._next(change.beside.organisation_id))
             after = self._usage_after(change)
             if after is not None:
                 write.usage = (change.agent_id, *after.spent, *after.conduct, *after.merit)
                 write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
-            ticket = self._submit(write, change.organisation_id)
+            ticket = self._submit(write)
             accept(change.parts, self._desk())
             self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
             if after is not None:
@@ -304,10 +306,11 @@ class SqliteStore(OutboxTable):
                 after = Usage(usage.spent, usage.conduct, Merit(since=change.activity.at))
         return after
 
-    def _submit(self, write: Write, organisation_id: str) -> Ticket[Any]:
+    def _submit(self, write: Write) -> Ticket[Any]:
         ticket = self._writer.submit(write)
         self._submitted += 1
-        self._next_index[organisation_id] = write.activities[-1][1] + 1
+        for organisation_id, index, *_ in write.activities:
+            self._next_index[organisation_id] = index + 1
         return ticket
 
     def _desk(self) -> Desk:
