@@ -169,7 +169,9 @@ class Books:
             approved = [one for one in settled if one.event == "approved"]
             assert kept["since"] == (since.at if since else 0.0), "since"
             assert kept["actions"] == len(counted), "actions"
-            assert kept["denied"] == sum(mark == "d" for _one, mark in counted) + len(rejected), "denied"
+            against = [(one.log_index, mark == "d", 1) for one, mark in counted]
+            against += [(one.log_index, True, 0) for one in rejected]
+            assert kept["denied"] == _denied(sorted(against)), "denied"
             assert kept["attestations"] == sum(one.attested for one, _ in counted) + len(approved), "attestations"
 
     def _require_standing(self) -> None:
@@ -226,6 +228,15 @@ _SUSPENDED = "QWED-AGENT-003"
 
 def _after(one: Activity | Change, since: Change | None) -> bool:
     return since is None or one.log_index > since.log_index
+
+
+def _denied(against: list[tuple[int, bool, int]]) -> int:
+    """Never more denials than actions: what was asked at another level may be rejected at this one."""
+    actions = denied = 0
+    for _index, refused, counts in against:
+        actions += counts
+        denied = min(denied + refused, actions)
+    return denied
 
 
 def _counts_as_request(activity: Activity) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from qwed.guards.secrets import find_secrets, mask
 from qwed.guards.text import UNSCANNED, strings_in
-from qwed.kernel.answer import Answer, Problem, Verification
+from qwed.kernel.answer import Answer, Problem, Verification, printable
 from qwed.kernel.content import name_at, texts_of, told_by_name
 from qwed.kernel.request import Action
 
@@ -59,4 +59,6 @@ def _secrets_in(path: str, text: str) -> dict[str, str]:
     found = {text[each.start : each.end]: each.kind for each in find_secrets(text) if each.kind != UNSCANNED}
     if any(each.kind != UNSCANNED for each in told_by_name(path, text)):
         found[text] = name_at(path)
-    return {secret: kind for secret, kind in found.items() if len(secret) >= _TELLING}
+    # As it was sent, and as a message would repeat it.
+    spellings = ((each, kind) for secret, kind in found.items() for each in (secret, printable(secret)))
+    return {spelling: kind for spelling, kind in spellings if len(spelling) >= _TELLING}

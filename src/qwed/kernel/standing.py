@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from qwed.kernel.answer import Problem
+from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep, notices_of, organisation_notices
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.credentials import AGENT_TOKEN, mint
 from qwed.store.parts import AgentChanged, OrganisationHalted
-from qwed.words import Event
+from qwed.words import ErrorCode, Event
 from qwed.words.ids import timed_id
 
 _TRIES = 8
@@ -40,7 +40,7 @@ async def _try_to_stop(agent: Agent, event: Event, reason: str, actor: Actor, se
     if agent.status is AgentStatus.SUSPENDED and event is Event.SUSPENDED:
         # Asking twice is no mistake; but what the first one changed must be on disk before the second is told so.
         await services.store.durable()
-        return agent
+        return agent if services.store.find_agent(agent.agent_id) == agent else problem(ErrorCode.CONFLICT)
     now = services.clock.now()
     after = replace(agent, status=AgentStatus.SUSPENDED)
     activity_id = timed_id("act", now)
@@ -63,7 +63,7 @@ async def reactivate(agent: Agent, reason: str, actor: Actor, services: Services
     """The agent, which may act again."""
     if agent.status is AgentStatus.ACTIVE:
         await services.store.durable()
-        return agent
+        return agent if services.store.find_agent(agent.agent_id) == agent else problem(ErrorCode.CONFLICT)
     after = replace(agent, status=AgentStatus.ACTIVE)
     change = change_of(
         Event.REACTIVATED,
@@ -109,7 +109,7 @@ async def set_halt(halt: bool, reason: str, actor: Actor, services: Services) ->
     """
     if services.store.halted(actor.organisation_id) is halt:
         await services.store.durable()
-        return False
+        return False if services.store.halted(actor.organisation_id) is halt else problem(ErrorCode.CONFLICT)
     now = services.clock.now()
     activity_id = timed_id("act", now)
     told = organisation_notices("suspended", actor.organisation_id, activity_id, services, now) if halt else ()

@@ -36,8 +36,14 @@ class Archive:
         return None if row is None else Entry(*row)
 
     def activities(self, query: ActivityQuery) -> Sequence[Entry]:
-        found = self._page(rows.SELECT_ACTIVITIES, rows.of_activity_query(query), _PAYLOAD_OF_ENTRY)
-        return [Entry(*row) for row in found]
+        place = rows.THE_END
+        if query.before is not None:
+            (found,) = self._all(rows.SELECT_PLACE, (query.agent_id, query.before)) or (None,)
+            if found is None:
+                return []
+            place = (found[0], found[1])
+        page = self._page(rows.SELECT_ACTIVITIES, rows.of_activity_query(query, place), _PAYLOAD_OF_ENTRY)
+        return [Entry(*row) for row in page]
 
     def changes(self, organisation_id: str, limit: int, before: int | None) -> Sequence[Entry]:
         found = self._page(rows.SELECT_CHANGES, (organisation_id, before, before, limit), _PAYLOAD_OF_ENTRY)

@@ -58,10 +58,14 @@ SELECT_ACTIVITY = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ? AN
 SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
     "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
-    "AND (? IS NULL OR (a.at, a.log_index) < ((SELECT c.at FROM activities c "
-    "WHERE c.organisation_id = a.organisation_id AND c.log_index = ?), ?)) "
+    "AND a.at <= ? AND (a.at, a.sequence) < (?, ?) "
     "AND (? = 'all' OR (a.event = '') = (? = 'decision')) "
-    "ORDER BY a.at DESC, a.log_index DESC LIMIT ?"
+    "ORDER BY a.at DESC, a.sequence DESC LIMIT ?"
+)
+# Where a cursor stands. Looked up first, because only a bound that is known beforehand is a bound of the index.
+SELECT_PLACE = (
+    "SELECT at, sequence FROM activities "
+    "WHERE organisation_id = (SELECT organisation_id FROM agents WHERE agent_id = ?) AND log_index = ?"
 )
 SELECT_CHANGES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.organisation_id = ? AND a.event != '' "  # noqa: S608 - constants
@@ -92,6 +96,7 @@ COUNT_ACTIVITIES = (
     "WHERE agent_id = ? AND at >= ? AND at < ? GROUP BY decision"
 )
 BEGINNING, END = 0.0, 1e11
+THE_END = (END, 2**62)
 """Moments before and after anything that is kept."""
 
 _permissions = msgspec.json.Decoder(Permissions)
@@ -216,17 +221,18 @@ def of_memory(settlement: Settlement, memory: Memory, settled: Settled) -> Row:
     )
 
 
-def of_activity_query(query: ActivityQuery) -> Row:
-    """The values of SELECT_ACTIVITIES."""
+def of_activity_query(query: ActivityQuery, place: tuple[float, int]) -> Row:
+    """The values of SELECT_ACTIVITIES, older than this place."""
+    at, sequence = place
     return (
         query.agent_id,
         BEGINNING if query.since is None else query.since,
         END if query.until is None else query.until,
         query.decision,
         query.decision,
-        query.before,
-        query.before,
-        query.before,
+        at,
+        at,
+        sequence,
         query.kind,
         query.kind,
         query.limit,

@@ -430,6 +430,8 @@ class SqliteStore(OutboxTable):
             announce(write.ticket for write in behind)
             self._next_index.clear()
             self._next_expiry = 0.0
+            # Nothing is on its way any more.
+            self._submitted = self._writer.written
             self._known.forget()
             self._live.distrust()
 
