@@ -231,7 +231,7 @@ VERBS = {
         _nothing,
         _kernel(lambda desk, _given, services: organisations.add_organisation("o", desk.actor, services)),
         ("organisation_added", "key_added"),
-        ("first_organisation", "change", "change"),
+        ("first_organisation", "change"),
     ),
     "set a webhook": Verb(
         _nothing,

@@ -9,6 +9,7 @@ from qwed.store.credentials import matches
 from qwed.words import ErrorCode
 
 ANYONE = frozenset({"owner", "approver", "member"})
+_WHERE = "keys (`qwed_live_...`) go in X-API-Key, agents' tokens (`qwed_agent_...`) in Authorization: Bearer"
 OWNER = frozenset({"owner"})
 APPROVERS = frozenset({"owner", "approver"})
 
@@ -17,11 +18,13 @@ def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
     """The organisation key of the caller, if its role is among `roles`."""
     if call.api_key is None:
         if call.agent_token is not None:
-            return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "this route takes an organisation's key, not a token")
+            return problem(
+                ErrorCode.ROLE_NOT_SUFFICIENT, "this route takes an organisation's key, not a token", suggestion=_WHERE
+            )
         return problem(ErrorCode.NO_CREDENTIAL, "send an organisation key in X-API-Key")
     key = find_key(call.api_key, call.services.store, call.caller.key)
     if key is None:
-        return problem(ErrorCode.UNKNOWN_CREDENTIAL)
+        return problem(ErrorCode.UNKNOWN_CREDENTIAL, suggestion=_WHERE)
     if key.role not in roles:
         return problem(ErrorCode.ROLE_NOT_SUFFICIENT, f"this needs a key with the role {' or '.join(sorted(roles))}")
     return key

@@ -94,8 +94,10 @@ class App:
         status = error.status_code if isinstance(error, HTTPException) else 500
         self._node.metrics.count_unrouted(request.method, status)
         code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
-        response = refused(problem(code, "" if status == 405 else "no such route: GET /openapi.json lists them"))
         headers = error.headers if isinstance(error, HTTPException) else None
+        allowed = (headers or {}).get("Allow", "another method")
+        message = f"use {allowed} here" if status == 405 else "no such route: GET /docs shows them"
+        response = refused(problem(code, message))
         return StarletteResponse(response.body, response.status, headers, media_type="application/json")
 
 

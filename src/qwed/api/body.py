@@ -83,6 +83,8 @@ def _too_large(most: int) -> Refused:
 
 def parse_json(body: bytes) -> Any:
     """The JSON value in `body`: UTF-8, no duplicate keys, neither too deep nor too much; Refused says what is wrong."""
+    if not body.strip():
+        raise malformed("the body is empty: send a JSON object")
     _refuse_many(body)
     try:
         value = _decode(body.decode())

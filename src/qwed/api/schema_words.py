@@ -18,6 +18,9 @@ _LIMITS = {
 }
 
 
+_SAYS_NOTHING: tuple[Any, ...] = (None, "", (), [])
+
+
 def kind_shown(schema: Json) -> Html:
     """What a value may be, in a few words."""
     if "$ref" in schema:
@@ -28,8 +31,14 @@ def kind_shown(schema: Json) -> Html:
     if choices:
         kinds = [kind_shown(choice) for choice in choices]
         return Html(" or ".join(dict.fromkeys(kinds)))
-    limits = [words.format(schema[key]) for key, words in _LIMITS.items() if schema.get(key) is not None]
+    limits = [_limit(key, words, schema[key]) for key, words in _LIMITS.items() if schema.get(key) not in _SAYS_NOTHING]
     return joined([_type_of(schema), *(f", {limit}" for limit in limits)])
+
+
+def _limit(key: str, words: str, value: Any) -> str:
+    if key == "pattern" and "\\u0000" in value:
+        return "readable text"  # without control characters: the expression itself tells a person nothing
+    return "not empty" if (key, value) == ("minLength", 1) else words.format(value)
 
 
 def _type_of(schema: Json) -> Html:

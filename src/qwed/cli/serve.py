@@ -40,7 +40,7 @@ def run(given: argparse.Namespace) -> int:
         return _sorry(str(error))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        return _sorry(f"cannot listen there: {reason}; choose another --host or --port")
+        return _sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
     with listening:
         return _serve(settings, listening)
 
@@ -120,7 +120,7 @@ def _welcome(settings: Settings, listening: socket.socket, owner_key: str | None
     host, port = listening.getsockname()[:2]
     base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     key_file = settings.data_dir.expanduser() / "owner.key"
-    print(f"qwed listens on {base}  (data in {settings.data_dir}, API document at {base}/openapi.json)")
+    print(f"qwed listens on {base}  (data in {settings.data_dir}, API page at {base}/docs)")
     if owner_key is not None:
         print(f"first start: the owner's key is in {key_file}, readable by you alone")
         if sys.stdout.isatty():

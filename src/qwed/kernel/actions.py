@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import Answer, Problem, problem
-from qwed.kernel.approvals import expire
+from qwed.kernel.approvals import REJECTED, expire
 from qwed.kernel.record_views import ActivityView, Resolution, activity_fields, cost_of
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
@@ -46,7 +46,24 @@ def permitted_view(agent: Agent, action_id: str, services: Services) -> ActionVi
     decision = _decision_now(fields, kept)
     permitting = _permitting(agent, entry, kept, services) if decision in _PERMITTED else None
     fields |= {"decision": decision, "first_decision": kept.decision, "verified_query": None, "attestation": None}
-    return ActionView(**fields if permitting is None else fields | _permission(fields, permitting, services))
+    if permitting is not None:
+        return ActionView(**fields | _permission(fields, permitting, services))
+    if decision != kept.decision:
+        fields["error"] = _refusal(fields["resolution"])
+    return ActionView(**fields)
+
+
+def _refusal(settled: Resolution) -> dict[str, Any]:
+    """What a waiting action shows once it was refused: no more word of waiting."""
+    refused = f"a person refused this: {settled.reason}" if settled.state == REJECTED else settled.reason
+    found = problem(
+        ErrorCode.NEEDS_APPROVAL,
+        refused,
+        final=True,
+        suggestion="do not act: ask about another action at the next step",
+    )
+    shown: dict[str, Any] = msgspec.to_builtins(found)
+    return shown
 
 
 def _permission(fields: dict[str, Any], permitting: "_Permitting", services: Services) -> dict[str, Any]:

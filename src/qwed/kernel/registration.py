@@ -118,8 +118,10 @@ def _read(body: dict[str, Any]) -> dict[str, Any] | Problem:
 
 def _refuse_texts(body: dict[str, Any]) -> Problem | None:
     for name in _REQUIRED:
-        if not body.get(name) or (isinstance(body[name], str) and not body[name].strip()):
+        if body.get(name) is None:
             return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
+        if isinstance(body[name], str) and not body[name].strip():
+            return problem(ErrorCode.MISSING_FIELD, f"`{name}` must not be empty")
     for name, longest in _TEXTS.items():
         value = body.get(name)
         if not isinstance(value, str | None):

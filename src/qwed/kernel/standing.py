@@ -61,6 +61,12 @@ async def _try_to_stop(agent: Agent, event: Event, reason: str, actor: Actor, se
 
 async def reactivate(agent: Agent, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     """The agent, which may act again."""
+    if agent.status is AgentStatus.ACTIVE and services.store.halted(agent.organisation_id):
+        return problem(
+            ErrorCode.CONFLICT,
+            "the whole organisation is stopped, not this agent",
+            suggestion="put the kill switch back with POST /reactivate-all",
+        )
     if agent.status is AgentStatus.ACTIVE:
         await services.store.durable()
         return agent if services.store.find_agent(agent.agent_id) == agent else problem(ErrorCode.CONFLICT)

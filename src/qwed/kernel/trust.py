@@ -110,7 +110,9 @@ def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wa
     if stated is not None and (type(stated) is not int or stated != agent.trust):
         return problem(ErrorCode.CONFLICT, f"`from_level` is not the agent's level, which is {int(agent.trust)}")
     if kind == ELEVATION and to != agent.trust + 1:
-        return problem(ErrorCode.BAD_OPTION, f"trust is raised one level at a time: from {int(agent.trust)}")
+        message = f"trust is raised one level at a time, and this agent has level {int(agent.trust)}"
+        advice = f"send to_level {int(agent.trust) + 1}; to lower it send `request`: `{REDUCTION}`"
+        return problem(ErrorCode.BAD_OPTION, message, suggestion=advice)
     if kind == REDUCTION and to >= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be below the agent's level, {int(agent.trust)}")
     return Wanted(kind, Trust(to), justification)

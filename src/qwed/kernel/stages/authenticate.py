@@ -39,14 +39,19 @@ def require_active(case: Case, services: Services) -> Case | Answer:
     """The case, or AGENT-003: a stage of its own, because the agent is known by now and the refusal is recorded."""
     if case.agent.status is _ACTIVE and not services.store.halted(case.agent.organisation_id):
         return case
-    return refuse_inactive(case.agent_id)
+    return refuse_inactive(case, services)
 
 
-def refuse_inactive(agent_id: str) -> Answer:
+def refuse_inactive(case: Case, services: Services) -> Answer:
     """AGENT-003, for an agent or for its whole organisation."""
+    details = {"agent_id": case.agent_id}
+    if not services.store.halted(case.agent.organisation_id):
+        return denied(ErrorCode.AGENT_SUSPENDED, details=details)
     return denied(
         ErrorCode.AGENT_SUSPENDED,
-        details={"agent_id": agent_id},
+        "every agent of the organisation is stopped",
+        suggestion="an owner or approver puts the kill switch back with POST /reactivate-all",
+        details=details,
     )
 
 

@@ -74,7 +74,7 @@ def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
     if code in _OF_ITSELF:
         return denied(code)
     if code is ErrorCode.AGENT_SUSPENDED:
-        return refuse_inactive(case.agent_id)
+        return refuse_inactive(case, services)
     return refuse_step(case, code, services.settings.max_steps)
 
 
