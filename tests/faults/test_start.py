@@ -100,7 +100,7 @@ def test_a_port_that_cannot_be_is_refused_with_a_sentence(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "70000", "--data-dir", str(tmp_path / "data")]
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=_bare())
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert refused.stderr.startswith("qwed: cannot listen there: ")
+    assert refused.stderr.startswith("qwed: cannot listen on 127.0.0.1:70000: ")
 
 
 def _bare() -> dict[str, str]:

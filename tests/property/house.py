@@ -150,8 +150,10 @@ class House:
         return refusal
 
     def reactivate(self, agent: ModelAgent, key: str) -> str | None:
-        """People let it go on."""
+        """People let it go on; where all are stopped and not this one, that is not what would help."""
         refusal = self._refuse(key, PEOPLE)
+        if refusal is None and self.halted and not agent.suspended:
+            return CONFLICT
         if refusal is None and agent.suspended:
             agent.suspended = False
             agent.happens("reactivated", key)

@@ -250,6 +250,7 @@ def _live(directory: Path, hands: HandClock) -> str:
         level()
         hands.turn(86_401)  # one runs out
         gate.get_agent_budget(agent_id)
+        gate.services.store.durable().block(30)
         Books(directory).require_one_story()
         refused = gate.services.store.merit(agent_id)
         assert (refused.actions, refused.denied, refused.attestations) == (5, 2, 2)
