@@ -13,8 +13,9 @@ from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
 from qwed.kernel.approvals import expire_of
+from qwed.kernel.bodies import read_fields
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.change import GATE, Actor, read_fields
+from qwed.kernel.change import GATE, Actor
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.record_views import approval_view

@@ -10,7 +10,8 @@ from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of
 from qwed.kernel import approvals
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import Actor, read_fields
+from qwed.kernel.bodies import read_fields
+from qwed.kernel.change import Actor
 from qwed.kernel.record_views import ApprovalView, approval_view
 from qwed.kernel.services import Services
 from qwed.kernel.views import View

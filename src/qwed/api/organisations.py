@@ -7,7 +7,7 @@ from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of, sequence_of
 from qwed.kernel import organisations
 from qwed.kernel.answer import Problem
-from qwed.kernel.change import read_fields
+from qwed.kernel.bodies import read_fields
 from qwed.kernel.record_views import ActivityView, activity_view
 from qwed.kernel.views import View
 from qwed.store.agent import Key

@@ -9,7 +9,8 @@ from qwed.api.access import ANYONE, APPROVERS, asked_by, require_actor, require_
 from qwed.api.http import Call, Response, ok, refused
 from qwed.kernel import elevation, standing, trust
 from qwed.kernel.answer import Problem
-from qwed.kernel.change import Actor, read_fields
+from qwed.kernel.bodies import read_fields
+from qwed.kernel.change import Actor
 from qwed.kernel.services import Services
 from qwed.kernel.views import AgentView, RegisteredView, View, agent_view, registered_view
 from qwed.store.agent import Agent

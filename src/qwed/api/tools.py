@@ -6,7 +6,8 @@ from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import Actor, change_of, keep, refuse_body
+from qwed.kernel.bodies import refuse_body
+from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.store.parts import ToolChanged
 from qwed.store.protocol import Change

@@ -11,7 +11,7 @@ from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import text_of
 from qwed.ledger import leaf
-from qwed.store.agent import Agent, AgentStatus
+from qwed.store.agent import Agent
 from qwed.store.protocol import Entry
 from qwed.words import Decision, ErrorCode
 
@@ -27,8 +27,7 @@ class ActionView(ActivityView, frozen=True, kw_only=True):
 def action_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:
     """The action as it stands, or that there is none of this name; a stopped agent is given nothing to act on."""
     found = permitted_view(agent, action_id, services)
-    stopped = agent.status is AgentStatus.SUSPENDED or services.store.halted(agent.organisation_id)
-    if isinstance(found, Problem) or not stopped:
+    if isinstance(found, Problem) or not services.stopped(agent):
         return found
     return msgspec.structs.replace(found, attestation=None, verified_query=None)
 

@@ -20,7 +20,7 @@ from qwed.kernel.tables import TRUST_MATRIX
 from qwed.kernel.trust import ELEVATION, evidence_of, refuse_evidence
 from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
-from qwed.store.agent import Agent, AgentStatus
+from qwed.store.agent import Agent
 from qwed.store.parts import AgentChanged, AgentStands, ApprovalResolved, Part
 from qwed.store.protocol import EXPIRED, Change, KeptApproval
 from qwed.words import Decision, ErrorCode, Event, Risk, Trust
@@ -66,7 +66,7 @@ async def approve(approval_id: str, said: Said, actor: Actor, services: Services
     if own and _someone_else(actor, services):
         return problem(ErrorCode.OWN_REQUEST, "this key asked for it: another owner or approver key must approve it")
     agent = services.store.find_agent(approval.agent_id)
-    if agent is None or agent.status is not AgentStatus.ACTIVE or services.store.halted(agent.organisation_id):
+    if agent is None or services.stopped(agent):
         return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
     granted = _GRANTS[approval.kind](approval, agent, actor, services)
     if isinstance(granted, Problem):

@@ -5,10 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from qwed.guards.secrets import mask
-from qwed.guards.text import readable
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.store.agent import Agent
@@ -20,7 +17,6 @@ from qwed.words.ids import timed_id
 
 GATE = "gate"
 """Who acts where the process itself is the owner."""
-LONGEST_TEXT = 4_096
 NOTICES = ("pending", "failed", "degraded", "suspended")
 
 _encode = msgspec.json.Encoder().encode
@@ -111,37 +107,3 @@ def organisation_notices(
     head = {"id": notice_id, "event": event, "at": rfc3339(now), "organisation_id": organisation_id}
     body = {**head, "activity_id": activity_id, **more}
     return (Notice(notice_id, event, _encode(body).decode()),)
-
-
-def refuse_body(raw: Any, known: tuple[str, ...]) -> Problem | None:
-    """What is wrong with the body as a whole: it is no object, or has a field nobody knows."""
-    if not isinstance(raw, Mapping):
-        return problem(ErrorCode.MALFORMED, "the body must be an object")
-    unknown = next((name for name in raw if name not in known), None)
-    if unknown is None:
-        return None
-    return problem(ErrorCode.MALFORMED, f"unknown field {quoted(str(unknown))}: known are {', '.join(known)}")
-
-
-def read_fields(
-    raw: Any, required: tuple[str, ...], optional: tuple[str, ...] = (), *, longest: int = LONGEST_TEXT
-) -> dict[str, str] | Problem:
-    """The texts of a body, or what is wrong with it."""
-    wrong = refuse_body(raw, (*required, *optional))
-    if wrong is not None:
-        return wrong
-    for name in required:
-        if raw.get(name) is None:
-            return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
-    return _texts(raw, longest)
-
-
-def _texts(raw: Mapping[str, Any], longest: int) -> dict[str, str] | Problem:
-    texts: dict[str, str] = {}
-    for name, value in raw.items():
-        if value is None:
-            continue
-        if not isinstance(value, str) or len(value) > longest or not readable(value):
-            return problem(ErrorCode.MALFORMED, f"`{name}` must be a readable text of 1 to {longest} characters")
-        texts[name] = mask(value)
-    return texts

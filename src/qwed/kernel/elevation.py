@@ -7,7 +7,7 @@ from qwed.kernel.approvals import expire_of
 from qwed.kernel.change import change_of, keep, notices_of
 from qwed.kernel.services import Services
 from qwed.kernel.trust import ELEVATION, Evidence, Wanted, evidence_of, refuse_evidence
-from qwed.store.agent import Agent, AgentStatus
+from qwed.store.agent import Agent
 from qwed.store.parts import Approval, ElevationRequested
 from qwed.words import ErrorCode, Event
 from qwed.words.clock import rfc3339
@@ -24,7 +24,7 @@ class Requested(msgspec.Struct, frozen=True, kw_only=True):
 
 async def request_elevation(agent: Agent, wanted: Wanted, by: str, services: Services) -> Requested | Problem:
     """Ask a person for one level more; refused where the log does not speak for the agent."""
-    if agent.status is AgentStatus.SUSPENDED or services.store.halted(agent.organisation_id):
+    if services.stopped(agent):
         return problem(ErrorCode.AGENT_SUSPENDED)
     evidence = evidence_of(agent, services)
     refusal = refuse_evidence(evidence, services)

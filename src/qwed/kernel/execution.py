@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from qwed.kernel.actions import ActionView, action_view, permitted_view
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import change_of, keep, refuse_body
+from qwed.kernel.bodies import refuse_body
+from qwed.kernel.change import change_of, keep
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent
 from qwed.store.parts import Executed

@@ -12,6 +12,7 @@ from qwed.kernel.judgement import Judgements
 from qwed.kernel.tools import TOOLS, Tool
 from qwed.ledger.attest import Signer
 from qwed.settings import Settings
+from qwed.store.agent import Agent, AgentStatus
 from qwed.store.protocol import Store
 from qwed.words.clock import Clock
 
@@ -30,6 +31,10 @@ class Services:
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
     at_stage: Callable[[str], None] | None = None
     """Called with each stage's name before it runs. None in production; the fault tests end the process here."""
+
+    def stopped(self, agent: Agent) -> bool:
+        """Whether the agent may do nothing: it is suspended, or its whole organisation is halted."""
+        return agent.status is AgentStatus.SUSPENDED or self.store.halted(agent.organisation_id)
 
     def tool(self, organisation_id: str, name: str) -> Tool | None:
         """The registry's row: the organisation's own over the built-in one."""

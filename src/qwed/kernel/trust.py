@@ -9,7 +9,8 @@ import msgspec
 from qwed.guards.secrets import mask
 from qwed.guards.text import has_unseen
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import LONGEST_TEXT, Actor, change_of, keep, notices_of, refuse_body
+from qwed.kernel.bodies import LONGEST_TEXT, refuse_body
+from qwed.kernel.change import Actor, change_of, keep, notices_of
 from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent

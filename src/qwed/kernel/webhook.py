@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import NOTICES, Actor, change_of, keep, refuse_body
+from qwed.kernel.bodies import refuse_body
+from qwed.kernel.change import NOTICES, Actor, change_of, keep
 from qwed.kernel.services import Services
 from qwed.store.parts import Webhook, WebhookChanged
 from qwed.words import ErrorCode, Event

@@ -9,7 +9,8 @@ import pytest
 from qwed.gate import Gate, open_gate
 from qwed.kernel import webhook
 from qwed.kernel.answer import Problem
-from qwed.kernel.change import GATE, LONGEST_TEXT, NOTICES, Actor, change_of, notices_of, read_fields
+from qwed.kernel.bodies import LONGEST_TEXT, read_fields
+from qwed.kernel.change import GATE, NOTICES, Actor, change_of, notices_of
 from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
 from qwed.words import Event

@@ -1,6 +1,6 @@
 """What happens around decisions: each part refused when the world has moved on, or kept whole and seen at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -29,21 +29,11 @@ from qwed.store.parts import (
 from qwed.store.protocol import Notice, StoreError
 from qwed.words import Decision, Trust
 from tests.support.clock import NOON, HandClock
-from tests.support.stores import KINDS, ORGANISATION, Shop, agent_of, opened, owner_key
+from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
 ELEVATION = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", '{"to_level":2}')
-
-
-@pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    yield from opened("file", tmp_path, agent_of())
 
 
 def _agent(shop: Shop) -> Any:

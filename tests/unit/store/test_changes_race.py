@@ -1,11 +1,10 @@
 """Changes that meet: of two that cannot both be true one wins, and what failed takes along what was built on it."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,9 @@ from qwed.store.agent import AgentStatus
 from qwed.store.parts import AgentChanged, AgentStands, Conflict, KeyAdded, KeyRevoked, ToolChanged
 from qwed.store.protocol import StoreError
 from qwed.words import Trust
-from tests.support.stores import KINDS, ORGANISATION, Shop, agent_of, opened, owner_key
+from tests.support.stores import ORGANISATION, Shop, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
-
-
-@pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    yield from opened("file", tmp_path, agent_of())
 
 
 def _agent(shop: Shop) -> Any:

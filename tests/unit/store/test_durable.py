@@ -1,6 +1,5 @@
 """Whoever is told that something holds already is told so when it is on disk, and not before."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,7 @@ import pytest
 from qwed.store.parts import AgentChanged
 from qwed.store.protocol import StoreError
 from qwed.words import Trust
-from tests.support.stores import KINDS, Shop, agent_of, opened
-
-
-@pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    yield from opened("file", tmp_path, agent_of())
+from tests.support.stores import Shop, agent_of, opened
 
 
 def _raise(shop: Shop) -> Any:

@@ -1,7 +1,6 @@
 """Spec 8.2: what speaks for an agent at its present level, counted as it happens and begun anew with every level."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,9 @@ from qwed.store.protocol import Reservation, Settled, StoreError
 from qwed.words import Decision, Trust
 from tests.support.books import TRUST_EVENTS, Books
 from tests.support.clock import NOON, HandClock
-from tests.support.stores import CENT, KINDS, ORGANISATION, Shop, agent_of, opened
+from tests.support.stores import CENT, ORGANISATION, Shop, agent_of
 
 EARNED = Merit(5.0, 10, 2, 3)
-
-
-@pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    yield from opened("file", tmp_path, agent_of())
 
 
 def _agent(shop: Shop) -> Any:

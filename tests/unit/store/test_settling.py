@@ -1,6 +1,5 @@
 """What waits for a person holds its cost; what is settled, or has run out, does not."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,7 @@ from qwed.store.protocol import StoreError
 from qwed.store.usage import Charge
 from qwed.words.clock import DAY
 from tests.support.clock import HandClock
-from tests.support.stores import CENT, KINDS, Shop, agent_of, opened
-
-
-@pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    yield from opened("file", tmp_path, agent_of())
+from tests.support.stores import CENT, Shop, agent_of
 
 
 def _agent(shop: Shop) -> Any:

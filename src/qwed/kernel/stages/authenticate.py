@@ -3,12 +3,10 @@
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.store.agent import AgentStatus, Key
+from qwed.store.agent import Key
 from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 from qwed.words import ErrorCode
-
-_ACTIVE = AgentStatus.ACTIVE
 
 
 def authenticate(case: Case, services: Services) -> Case | Answer:
@@ -37,9 +35,7 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
 
 def require_active(case: Case, services: Services) -> Case | Answer:
     """The case, or AGENT-003: a stage of its own, because the agent is known by now and the refusal is recorded."""
-    if case.agent.status is _ACTIVE and not services.store.halted(case.agent.organisation_id):
-        return case
-    return refuse_inactive(case, services)
+    return refuse_inactive(case, services) if services.stopped(case.agent) else case
 
 
 def refuse_inactive(case: Case, services: Services) -> Answer:
