@@ -7,8 +7,8 @@ be read is BLOCKED too, and a name nobody knows is INCONCLUSIVE.
 from typing import Any
 
 from qwed.engines.protocol import EngineRequest
-from qwed.guards._python_tables import CHECK_OF, Danger
-from qwed.guards.python_code import PythonFindings, findings
+from qwed.guards.code_words import CHECK_OF, CodeFindings, Danger
+from qwed.guards.python_code import findings
 from qwed.words import Effect, EffectKind, Status, Verdict
 
 LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
@@ -52,7 +52,7 @@ def _python(code: str) -> Verdict:
     )
 
 
-def _judgement(found: PythonFindings) -> tuple[Status, str]:
+def _judgement(found: CodeFindings) -> tuple[Status, str]:
     if found.violations:
         first = found.issues[0]
         return Status.BLOCKED, f"`{first.pattern}` on line {first.line_number} {first.description}"
@@ -61,7 +61,7 @@ def _judgement(found: PythonFindings) -> tuple[Status, str]:
     return Status.VERIFIED, "no dangerous pattern found"
 
 
-def _unreadable(found: PythonFindings) -> Verdict:
+def _unreadable(found: CodeFindings) -> Verdict:
     """Code that cannot be read is refused, but nothing in it was seen that would cost trust."""
     where = f" on line {found.error_line}" if found.error_line else ""
     return _verdict(
@@ -73,7 +73,7 @@ def _unreadable(found: PythonFindings) -> Verdict:
     )
 
 
-def _result(found: PythonFindings) -> dict[str, Any]:
+def _result(found: CodeFindings) -> dict[str, Any]:
     return {
         "language": "python",
         "issues": [issue._asdict() for issue in found.issues],

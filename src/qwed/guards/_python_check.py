@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qwed.guards import _python_scopes as scopes
-from qwed.guards._python_report import Report, rule_of
+from qwed.guards._python_report import PythonReport, rule_of
 from qwed.guards._python_scopes import Program, Scope
 from qwed.guards._python_tables import (
     ATTRIBUTE_CALLS,
@@ -17,9 +17,9 @@ from qwed.guards._python_tables import (
     RULES,
     SAFE_DUNDERS,
     TEXT_CODE,
-    Danger,
 )
 from qwed.guards._python_values import REROOTED, Values, canonical
+from qwed.guards.code_words import Danger
 from qwed.words import EffectKind
 
 _REACHING_FORMAT = re.compile(r"\{[^{}]*[.\[]__")
@@ -29,7 +29,7 @@ _LIBRARIES = sys.stdlib_module_names - {"antigravity", "this", "test", "idlelib"
 _MODULES = _PARENTS | (_LIBRARIES - RULES.keys())
 
 
-def check(tree: ast.Module) -> Report:
+def check(tree: ast.Module) -> PythonReport:
     """The findings of a whole module; TooComplex where its names cannot be followed."""
     program = scopes.read(tree)
     checker = _Checker(program, Values.of(program))
@@ -43,7 +43,7 @@ def check(tree: ast.Module) -> Report:
 class _Checker:
     program: Program
     values: Values
-    report: Report = field(default_factory=Report)
+    report: PythonReport = field(default_factory=PythonReport)
     done: set[int] = field(default_factory=set)
     """Nodes that their parent has judged, by id."""
     renamed: set[int] = field(default_factory=set)

@@ -3,21 +3,10 @@
 A mention is judged like a call: whoever can name `os.system` can call it in a way no reader would see.
 """
 
-import re
 from dataclasses import dataclass
-from enum import StrEnum
 
+from qwed.guards.code_words import Danger
 from qwed.words import EffectKind
-
-
-class Danger(StrEnum):
-    """Why code is refused at every trust level."""
-
-    PROCESS = "process_start"
-    DYNAMIC = "dynamic_code"
-    DESERIALISE = "deserialisation"
-    REFLECT = "reflection"
-    OBFUSCATE = "obfuscation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,22 +258,3 @@ METHODS_OF: dict[str, dict[str, EffectKind]] = {
 
 TEXT_CODE = words("query eval")
 """Methods of a data frame that take an expression as text: harmless where it is written out and plain."""
-
-DESCRIPTIONS: dict[Danger, tuple[str, str]] = {
-    Danger.PROCESS: ("starts another process", "use a library call that does the work inside the program"),
-    Danger.DYNAMIC: ("builds or imports code while it runs", "write the code out, or use ast.literal_eval for data"),
-    Danger.DESERIALISE: ("rebuilds objects from bytes, which runs code", "use json for data"),
-    Danger.REFLECT: ("reaches the interpreter's own objects", "name the attribute or value directly"),
-    Danger.OBFUSCATE: ("hides what the code says", "write the text out plainly"),
-}
-CHECK_OF: dict[Danger, str] = {
-    Danger.PROCESS: "no_dangerous_calls",
-    Danger.DYNAMIC: "no_dynamic_code",
-    Danger.DESERIALISE: "no_deserialisation",
-    Danger.REFLECT: "no_reflection",
-    Danger.OBFUSCATE: "no_dynamic_code",
-}
-
-SECRET_FILE = re.compile(
-    r"(^|/)(\.env|\.netrc|\.pgpass|id_rsa|id_ed25519|shadow|\.aws/|\.ssh/|credentials)|\.pem$|\.key$|/environ$"
-)

@@ -8,13 +8,11 @@ containers, decorators, lambdas and callbacks need no rules of their own.
 import ast
 import re
 import warnings
-from dataclasses import dataclass
 
 from qwed.guards._python_check import check
-from qwed.guards._python_report import Issue, Report
-from qwed.guards._python_tables import Danger
+from qwed.guards._python_report import PythonReport
 from qwed.guards._python_values import TooComplex
-from qwed.words import Effect
+from qwed.guards.code_words import CodeFindings, Danger
 
 MAX_BYTES = 100_000
 MAX_NODES = 60_000
@@ -23,21 +21,7 @@ _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "utf-8-sig"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PythonFindings:
-    """Everything the code would do, and every reason to refuse it."""
-
-    effects: tuple[Effect, ...] = ()
-    violations: tuple[str, ...] = ()
-    issues: tuple[Issue, ...] = ()
-    unresolved: tuple[str, ...] = ()
-    """Names whose doing we do not know."""
-    syntax_error: str | None = None
-    """Why the code cannot be read at all."""
-    error_line: int | None = None
-
-
-def findings(code: str) -> PythonFindings:
+def findings(code: str) -> CodeFindings:
     """What `code` would do; never runs it and never raises."""
     refusal = _unreadable(code)
     if refusal is not None:
@@ -45,23 +29,23 @@ def findings(code: str) -> PythonFindings:
     try:
         tree = _parse(code)
     except SyntaxError as wrong:
-        return PythonFindings(syntax_error=f"not Python: {wrong.msg}", error_line=wrong.lineno)
+        return CodeFindings(syntax_error=f"not Python: {wrong.msg}", error_line=wrong.lineno)
     except (RecursionError, MemoryError, ValueError, OverflowError) as surprise:
-        return PythonFindings(syntax_error=f"cannot be parsed: {type(surprise).__name__}")
+        return CodeFindings(syntax_error=f"cannot be parsed: {type(surprise).__name__}")
     return _judged(tree)
 
 
-def _unreadable(code: str) -> PythonFindings | None:
+def _unreadable(code: str) -> CodeFindings | None:
     if len(code) > MAX_BYTES or len(code.encode("utf-8", "replace")) > MAX_BYTES:
-        return PythonFindings(syntax_error=f"longer than {MAX_BYTES} bytes, split it")
+        return CodeFindings(syntax_error=f"longer than {MAX_BYTES} bytes, split it")
     if "\0" in code:
-        return PythonFindings(syntax_error="holds a NUL byte")
+        return CodeFindings(syntax_error="holds a NUL byte")
     for number, line in enumerate(re.split(r"\r\n|\r|\n", code, maxsplit=2)[:2], 1):
         cookie = _COOKIE.match(line)
         if cookie and cookie[1].lower().replace("_", "-") not in _PLAIN_ENCODINGS:
-            report = Report()
+            report = PythonReport()
             report.danger(Danger.OBFUSCATE, f"source encoding {cookie[1]}", number)
-            return _findings(report)
+            return report.findings()
     return None
 
 
@@ -71,21 +55,11 @@ def _parse(code: str) -> ast.Module:
         return ast.parse(code)
 
 
-def _judged(tree: ast.Module) -> PythonFindings:
+def _judged(tree: ast.Module) -> CodeFindings:
     if sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES:
-        return PythonFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
+        return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
     try:
         report = check(tree)
     except (TooComplex, RecursionError, MemoryError):
-        return PythonFindings(syntax_error="names are bound in a way that cannot be followed, write it plainly")
-    return _findings(report)
-
-
-def _findings(report: Report) -> PythonFindings:
-    issues = tuple(sorted(report.issues, key=lambda issue: (issue.line_number, issue.pattern)))
-    return PythonFindings(
-        effects=tuple(report.effects),
-        violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
-        issues=issues,
-        unresolved=tuple(report.unresolved),
-    )
+        return CodeFindings(syntax_error="names are bound in a way that cannot be followed, write it plainly")
+    return report.findings()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards.python_code import MAX_BYTES, PythonFindings, findings
+from qwed.guards.code_words import CodeFindings
+from qwed.guards.python_code import MAX_BYTES, findings
 from qwed.words import Effect, EffectKind
 
 DATA = Path(__file__).parents[2] / "data"
@@ -26,7 +27,7 @@ def label(row: dict[str, Any]) -> str:
     return json.dumps(row.get("code") or row.get("repeat"))[:70]
 
 
-def kinds(found: PythonFindings) -> list[str]:
+def kinds(found: CodeFindings) -> list[str]:
     return sorted({effect.kind.value for effect in found.effects})
 
 
@@ -54,7 +55,7 @@ def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
     else:
         found = findings(row["code"])
         assert found.syntax_error
-    assert isinstance(found, PythonFindings)
+    assert isinstance(found, CodeFindings)
     if found.syntax_error:
         assert (found.violations, found.effects) == ((), ())
 
@@ -133,7 +134,7 @@ def test_an_attack_before_an_honest_program_is_still_an_attack(honest, attack):
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_gets_an_answer(text):
-    assert isinstance(findings(text), PythonFindings)
+    assert isinstance(findings(text), CodeFindings)
 
 
 def test_findings_are_the_same_every_time():

@@ -1,0 +1,103 @@
+"""What a look at source code brings back, whatever its language: issues, effects and what stayed unknown, each once."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from qwed.guards.path import resolve
+from qwed.words import Effect, EffectKind
+
+MAX_FINDINGS = 200
+MAX_TARGET = 200
+
+
+class Danger(StrEnum):
+    """Why code is refused at every trust level."""
+
+    PROCESS = "process_start"
+    DYNAMIC = "dynamic_code"
+    DESERIALISE = "deserialisation"
+    REFLECT = "reflection"
+    OBFUSCATE = "obfuscation"
+
+
+DESCRIPTIONS: dict[Danger, tuple[str, str]] = {
+    Danger.PROCESS: ("starts another process", "use a library call that does the work inside the program"),
+    Danger.DYNAMIC: ("builds or imports code while it runs", "write the code out, or parse data with a data parser"),
+    Danger.DESERIALISE: ("rebuilds objects from bytes, which runs code", "use json for data"),
+    Danger.REFLECT: ("reaches the interpreter's own objects", "name the attribute or value directly"),
+    Danger.OBFUSCATE: ("hides what the code says", "write the text out plainly"),
+}
+CHECK_OF: dict[Danger, str] = {
+    Danger.PROCESS: "no_dangerous_calls",
+    Danger.DYNAMIC: "no_dynamic_code",
+    Danger.DESERIALISE: "no_deserialisation",
+    Danger.REFLECT: "no_reflection",
+    Danger.OBFUSCATE: "no_dynamic_code",
+}
+
+
+class Issue(NamedTuple):
+    """One reason to refuse, with the line it stands on."""
+
+    severity: str
+    type: str
+    pattern: str
+    description: str
+    line_number: int
+    recommendation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeFindings:
+    """Everything the code would do, and every reason to refuse it."""
+
+    effects: tuple[Effect, ...] = ()
+    violations: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    """Names whose doing we do not know."""
+    syntax_error: str | None = None
+    """Why the code cannot be read at all."""
+    error_line: int | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """Findings in the order they were made."""
+
+    issues: dict[Issue, None] = field(default_factory=dict)
+    effects: dict[Effect, None] = field(default_factory=dict)
+    unresolved: dict[str, None] = field(default_factory=dict)
+
+    def danger(self, danger: Danger, pattern: str, line: int) -> None:
+        """A reason to refuse."""
+        if len(self.issues) < MAX_FINDINGS:
+            description, recommendation = DESCRIPTIONS[danger]
+            issue = Issue("critical", danger.value, pattern[:MAX_TARGET], description, line, recommendation)
+            self.issues[issue] = None
+
+    def effect(self, kind: EffectKind, target: str) -> None:
+        """Something the code would do; UNRESOLVED where we cannot say what."""
+        target = target[:MAX_TARGET]
+        # The gravest kinds are never the ones left out: a list cut short still holds one of each.
+        if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
+            return
+        self.effects[Effect(kind, target)] = None
+        if kind is EffectKind.UNRESOLVED:
+            self.unresolved[target] = None
+        elif kind in _ON_FILES and resolve(target, None).sensitive:
+            self.effects[Effect(EffectKind.SECRET, target)] = None
+
+    def findings(self) -> CodeFindings:
+        """The report closed, its issues in the order of their lines."""
+        issues = tuple(sorted(self.issues, key=lambda issue: (issue.line_number, issue.pattern)))
+        return CodeFindings(
+            effects=tuple(self.effects),
+            violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
+            issues=issues,
+            unresolved=tuple(self.unresolved),
+        )
+
+
+_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
