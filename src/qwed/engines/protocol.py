@@ -41,6 +41,8 @@ class EngineRequest:
     code: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     policy: Policy = Policy()
+    strict: bool = False
+    """Whether the input stands alone, outside trust and risk: code must be pure computation, SQL must only read."""
 
 
 class Engine(Protocol):
