@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from qwed.words.money import MoneyError, micros_from
 
@@ -55,7 +56,16 @@ class Settings:
     max_in_flight_mb: int = 256
     """Bodies of all requests in flight together."""
     max_body_bytes: int = 1_048_576
+    max_upload_bytes: int = 10_485_760
+    """A file to be verified, before it is encoded; exempt from the limit above."""
     startup_hooks_allow: frozenset[str] = frozenset()
+
+    llm_base_url: str = ""
+    """An OpenAI-compatible provider that translates sentences; none by default."""
+    llm_api_key: str = field(default="", repr=False)
+    llm_model: str = ""
+
+    batch_ttl_seconds: int = 604_800
 
 
 def _whole(text: str) -> int:
@@ -112,6 +122,13 @@ def _workers(text: str) -> int:
     return number
 
 
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query):
+        raise ValueError("must be an http or https address without credentials, such as https://host/v1")
+    return text
+
+
 def _level(text: str) -> str:
     if text.lower() not in LOG_LEVELS:
         raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}")
@@ -129,43 +146,44 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "trust_max_denial_rate": _share,
     "max_in_flight": _some,
     "max_in_flight_mb": _some,
+    "llm_base_url": _address,
 }
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
 
 
-def variable_of(field: str) -> str:
-    """The environment variable that sets `field`."""
-    return f"QWED_{field.upper()}"
+def variable_of(name: str) -> str:
+    """The environment variable that sets the field of that name."""
+    return f"QWED_{name.upper()}"
 
 
 def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
     """Settings from the environment; what is `given` (and not None) wins over it."""
     found: dict[str, Any] = {}
-    for field in fields(Settings):
-        text = _text_of(field.name, environment)
+    for each in fields(Settings):
+        text = _text_of(each.name, environment)
         if text is not None:
-            found[field.name] = _read(field.name, field.type, text)
+            found[each.name] = _read(each.name, each.type, text)
     return Settings(**found | {name: value for name, value in given.items() if value is not None})
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The QWED_ variables that set nothing, so that a slip of the pen is seen."""
-    known = {variable_of(field.name) for field in fields(Settings)} | CLIENT_VARIABLES
+    known = {variable_of(each.name) for each in fields(Settings)} | CLIENT_VARIABLES
     return sorted(name for name in environment if name.startswith("QWED_") and name not in known)
 
 
 CLIENT_VARIABLES = frozenset({"QWED_API_KEY", "QWED_BASE_URL", "QWED_AGENT_ID", "QWED_AGENT_TOKEN"})
 
 
-def _text_of(field: str, environment: Mapping[str, str]) -> str | None:
-    names = [variable_of(field), *(alias for alias, name in _ALIASES.items() if name == field)]
-    return next((environment[name] for name in names if name in environment), None)
+def _text_of(name: str, environment: Mapping[str, str]) -> str | None:
+    names = [variable_of(name), *(alias for alias, meant in _ALIASES.items() if meant == name)]
+    return next((environment[each] for each in names if each in environment), None)
 
 
-def _read(field: str, kind: Any, text: str) -> Any:
-    reader = _READERS.get(field) or _READERS_BY_TYPE[kind]
+def _read(name: str, kind: Any, text: str) -> Any:
+    reader = _READERS.get(name) or _READERS_BY_TYPE[kind]
     try:
         return reader(text)
     except ValueError as error:
-        raise SettingsError(f"{variable_of(field)}: `{text}` cannot be used: {error}") from None
+        raise SettingsError(f"{variable_of(name)}: `{text}` cannot be used: {error}") from None

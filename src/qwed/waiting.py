@@ -110,13 +110,13 @@ class LoopDriver:
         self._loop = loop
         self._seconds = seconds
 
-    async def drive(self, walk: Coroutine[Any, None, T]) -> T:
-        """Run `walk`, awaiting each ticket it waits for, each at most the driver's time."""
+    async def drive(self, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
+        """Run `walk`, awaiting each ticket it waits for, each at most `seconds` or the driver's own time."""
         try:
             ticket = walk.send(None)
             while True:
                 try:
-                    await self._wait(ticket)
+                    await self._wait(ticket, self._seconds if seconds is None else seconds)
                 except TimeoutError as late:
                     ticket = walk.throw(late)
                 else:
@@ -127,14 +127,14 @@ class LoopDriver:
             # A cancelled walk lets go of what it holds now, not when it is collected.
             walk.close()
 
-    async def _wait(self, ticket: Ticket[Any]) -> None:
+    async def _wait(self, ticket: Ticket[Any], seconds: float) -> None:
         future = self._loop.create_future()
         with ticket._lock:
             if ticket.done:
                 return
             ticket._future = future
             ticket._waker = self._wake
-        late = self._loop.call_later(self._seconds, _expire, future)
+        late = self._loop.call_later(seconds, _expire, future)
         try:
             await future
         finally:

@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine
 from datetime import datetime
 from typing import Any
 
 from qwed.api.access import asked_by, require_actor, require_agent, require_key
+from qwed.api.bells import wait_for
 from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.api.paging import limit_of
 from qwed.kernel.actions import ActionView, action_view, waits
@@ -20,7 +20,7 @@ from qwed.kernel.registration import register
 from qwed.kernel.request import quoted
 from qwed.kernel.tools import TOOL_CALL
 from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
-from qwed.waiting import LoopDriver, Ticket
+from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
@@ -129,25 +129,7 @@ async def get_action(call: Call) -> Response:
 async def _wait_for(call: Call, bell: Ticket[None], seconds: float, action: ActionView) -> None:
     """Until it rings, or the time is up, or the approval runs out."""
     left = seconds if action.approval is None else _seconds_until(action.approval.expires_at, call)
-    driver = LoopDriver(asyncio.get_running_loop(), min(seconds, max(left, 0.0)))
-    with call.waiting() as may_wait:
-        if may_wait:
-            await _first_of(driver.drive(_rung(bell)), call.hung_up())
-
-
-async def _first_of(*events: Coroutine[Any, Any, None]) -> None:
-    """Until one of them has happened, or its time is up; the others are let go."""
-    tasks = [asyncio.ensure_future(event) for event in events]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _rung(bell: Ticket[None]) -> None:
-    await bell
+    await wait_for(call, bell, min(seconds, max(left, 0.0)))
 
 
 def _seconds_until(moment: str, call: Call) -> float:

@@ -18,6 +18,7 @@ from qwed.api.pressure import Pressure
 from qwed.api.routes import ROUTES, Route
 from qwed.api.windows import Windows
 from qwed.kernel.answer import denied, problem
+from qwed.kernel.inquiries.batches import Batches
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import close_services
 from qwed.limits.memory import MemoryLimiter
@@ -40,6 +41,7 @@ class App:
         self._driven = False
         self._node = _node_of(services)
         self.postman: Postman | None = None
+        self._node.batches = Batches(services)
         self._node.metrics = Metrics(self._node, lambda: self.postman)
         endpoints = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
         self._verify = endpoints[HOT]
@@ -62,7 +64,9 @@ class App:
 
     def _endpoint(self, row: Route) -> ServerErrorMiddleware:
         meter, always = self._node.metrics.meter(row.method, row.path), row.path in ALWAYS_ANSWERED
-        endpoint = Endpoint(row.handler, self._running, meter, decides=row.decides, always=always, query=row.query)
+        endpoint = Endpoint(
+            row.handler, self._running, meter, decides=row.decides, always=always, query=row.query, uploads=row.uploads
+        )
         # It answers what nobody expected, and raises it again for the server's log.
         return ServerErrorMiddleware(endpoint, _surprised if row.decides else _failed)  # type: ignore[arg-type]  # as above
 
@@ -79,7 +83,9 @@ class App:
         self.services.engines.start()
         self.postman = self._new_postman()
         self.postman.start()
+        self._node.batches.start()
         yield
+        await asyncio.to_thread(self._node.batches.close)
         await asyncio.to_thread(self.postman.close)
         await asyncio.to_thread(close_services, self.services)
 

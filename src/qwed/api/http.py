@@ -16,12 +16,14 @@ from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.limits.allowance import Allowance, LimiterError
+from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
 
 if TYPE_CHECKING:
     from qwed.api.metrics import Meter, Metrics
+    from qwed.kernel.inquiries.batches import Batches
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -39,6 +41,7 @@ class Node:
         self.pressure = pressure
         self.windows = windows
         self.metrics: Metrics
+        self.batches: Batches
         self.driver: LoopDriver
         """Set when the first call arrives, because it belongs to the loop that runs then."""
 
@@ -138,6 +141,11 @@ class Call:
             raise malformed("a parameter stands twice in the query: give it once")
         return query
 
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is a form with a file."""
+        return (self.header(b"content-type") or "").lower().startswith("multipart/form-data")
+
     def json(self) -> Any:
         """The body as a JSON value; Refused if it is none."""
         return parse_json(self.body)
@@ -196,6 +204,7 @@ class Endpoint:
         decides: bool,
         always: bool,
         query: tuple[str, ...] = (),
+        uploads: bool = False,
     ) -> None:
         self._handler = handler
         self._node = node
@@ -203,6 +212,7 @@ class Endpoint:
         self._decides = decides
         self._always = always
         self._query = query
+        self._uploads = uploads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started, node = perf_counter(), self._node()
@@ -230,7 +240,7 @@ class Endpoint:
             call.refuse_repeated()
             if not self._always:
                 await call.count_caller()
-                call.body = await read_body(scope, receive, node.services.settings.max_body_bytes, hold)
+                call.body = await read_body(scope, receive, self._most(node.services.settings), hold)
             if scope.get("query_string"):
                 call.refuse_unknown(self._query)
             response = await self._handler(call)
@@ -242,6 +252,10 @@ class Endpoint:
             response = self._refused(problem(ErrorCode.DEPENDENCY_DOWN, f"the {part} does not answer", retry_after=1))
         allowance = call.caller.allowance
         return response if allowance is None else _with_allowance(response, allowance)
+
+    def _most(self, settings: Settings) -> int:
+        """The largest body; a file is four thirds of its size in base64."""
+        return settings.max_body_bytes + (settings.max_upload_bytes * 4 // 3 if self._uploads else 0)
 
     def _refused(self, found: Problem) -> Response:
         return decided(Answer(decision=Decision.DENIED, error=found)) if self._decides else refused(found)

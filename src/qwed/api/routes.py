@@ -2,12 +2,14 @@
 
 from typing import Any, NamedTuple
 
-from qwed.api import agents, approvals, node, organisations, reference, shapes, standing, tools, webhook
+from qwed.api import agents, approvals, node, organisations, reference, shapes, standing, tools, verify, webhook
 from qwed.api import metrics as measured
 from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
+from qwed.kernel.inquiries.finding import Finding
+from qwed.kernel.inquiries.jobs import JobView
 from qwed.kernel.record_views import ApprovalView
 from qwed.kernel.tools import Tool
 from qwed.kernel.views import AgentView, BudgetView, RegisteredView
@@ -17,6 +19,7 @@ E = ErrorCode
 _KEY = (E.NO_CREDENTIAL, E.UNKNOWN_CREDENTIAL, E.ROLE_NOT_SUFFICIENT)
 _AGENT = (*_KEY, E.INVALID_AGENT_TOKEN, E.AGENT_NOT_REGISTERED)
 _BODY = (E.MALFORMED, E.MISSING_FIELD, E.TOO_LARGE)
+_ENGINE = (*_KEY, *_BODY, E.BAD_OPTION, E.ENGINE_UNAVAILABLE)
 _OWN_AGENT = (*_KEY, E.AGENT_NOT_REGISTERED)
 _DECISION = (
     E.AGENT_NOT_REGISTERED,
@@ -56,6 +59,8 @@ class Route(NamedTuple):
     media: str = "application/json"
     also: tuple[int, ...] = ()
     """Further statuses that carry the same response."""
+    uploads: bool = False
+    """Whether it takes a file, in a form or in base64."""
 
     @property
     def takes_token(self) -> bool:
@@ -308,6 +313,55 @@ ROUTES: tuple[Route, ...] = (
         "Tell nobody any more",
         webhook.RemovedView,
         errors=(*_KEY, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/verify",
+        verify.verify_any,
+        "Verify a formula, query or code; its shape says which engine reads it",
+        Finding,
+        shapes.VerifyAnyShape,
+        errors=_ENGINE,
+    ),
+    *(
+        Route(
+            "POST",
+            f"/verify/{engine}",
+            verify.verified_by(engine),
+            summary,
+            Finding,
+            shape,
+            errors=_ENGINE,
+            uploads=engine in ("stats", "image"),
+        )
+        for engine, summary, shape in (
+            ("math", "Verify a claim, or compute an expression, exactly", shapes.VerifyMathShape),
+            ("logic", "Is it satisfiable, or do the premises entail the conclusion?", shapes.VerifyLogicShape),
+            ("code", "Is this code pure computation?", shapes.VerifyCodeShape),
+            ("sql", "Does this query only read, and nothing it should not?", shapes.VerifySqlShape),
+            ("fact", "Does the context say so?", shapes.VerifyFactShape),
+            ("stats", "Does the table bear out the claim? Takes a form with a `file` too", shapes.VerifyStatsShape),
+            ("image", "Does the image bear out the claim? Takes a form with a `file` too", shapes.VerifyImageShape),
+            ("consensus", "Do independent methods agree on it?", shapes.VerifyConsensusShape),
+        )
+    ),
+    Route(
+        "POST",
+        "/verify/batch",
+        verify.verify_batch,
+        "Verify up to 100 items; a job that takes long is answered with 202 and goes on",
+        JobView,
+        shapes.BatchShape,
+        errors=(*_KEY, *_BODY, E.UNKNOWN_TYPE, E.BAD_OPTION, E.RATE_LIMITED),
+        also=(202,),
+    ),
+    Route(
+        "GET",
+        "/verify/batch/{job_id}",
+        verify.get_batch,
+        "How far a batch is, and its answers so far",
+        JobView,
+        errors=(*_KEY, E.NOT_FOUND),
     ),
     Route("GET", "/tools", tools.list_tools, "The tool registry (spec 5.3)", shapes.ToolsShape, errors=_KEY),
     Route(

@@ -7,6 +7,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
+from qwed.kernel.inquiries.jobs import MOST_ITEMS, MOST_PARALLEL
+from qwed.kernel.inquiries.reading import DEFAULT_MS, LONGEST_MS, SHORTEST_MS
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views import AgentView, View
 from qwed.words import EffectKind
@@ -200,6 +202,112 @@ class WebhookShape(_Shape):
 
     url: Annotated[str, Meta(min_length=1, max_length=2048)]
     events: Annotated[list[Literal["pending", "failed", "degraded", "suspended"]], Meta(min_length=1)] | None = None
+
+
+class EngineOptionsShape(_Shape):
+    """How long it may take, and whether a signed statement is wanted."""
+
+    timeout_ms: Annotated[int, Meta(ge=SHORTEST_MS, le=LONGEST_MS)] = DEFAULT_MS
+    include_attestation: bool = False
+
+
+class _EngineShape(_Shape, kw_only=True):
+    params: Annotated[dict[str, Any], Meta(description="the optional fields, gathered")] | None = None
+    options: EngineOptionsShape | None = None
+
+
+class VerifyAnyShape(_EngineShape, kw_only=True):
+    """Any input; its parameters go into `params`."""
+
+    query: str
+
+
+class VerifyMathShape(_EngineShape, kw_only=True):
+    """A claim such as `2+2 = 4`, an expression, or an operation with its claimed result."""
+
+    expression: str
+    operation: str | None = None
+    claimed_result: Any = None
+    tolerance: str | float | None = None
+    assumptions: Any = None
+    unit: str | None = None
+
+
+class VerifyLogicShape(_EngineShape, kw_only=True):
+    """A formula, or premises and a conclusion."""
+
+    query: str | None = None
+    premises: list[str] | None = None
+    conclusion: str | None = None
+
+
+class VerifyCodeShape(_EngineShape, kw_only=True):
+    """Code in one of the languages."""
+
+    code: str
+    language: Literal["python", "javascript", "typescript", "bash", "sql"] = "python"
+
+
+class VerifySqlShape(_EngineShape, kw_only=True):
+    """A query, and what it may touch."""
+
+    query: str
+    schema_ddl: str | None = None
+    dialect: str | None = None
+    allowed_tables: list[str] | None = None
+    allow_mutation: bool = False
+
+
+class VerifyFactShape(_EngineShape, kw_only=True):
+    """A claim, and the text it must be found in."""
+
+    claim: str
+    context: str
+
+
+class VerifyStatsShape(_EngineShape, kw_only=True):
+    """A claim about a table, and the file."""
+
+    query: str
+    content_base64: str
+    format: Literal["csv", "tsv", "json", "parquet"] | None = None
+
+
+class VerifyImageShape(_EngineShape, kw_only=True):
+    """A claim about an image, and the file."""
+
+    claim: str
+    content_base64: str
+
+
+class VerifyConsensusShape(_EngineShape, kw_only=True):
+    """A claim, and how many independent methods must agree on it."""
+
+    query: str
+    verification_mode: Literal["single", "high", "maximum"] = "single"
+    min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.8
+
+
+class BatchItemShape(_Shape):
+    """One input; without a type its shape says which engine reads it."""
+
+    query: str | None = None
+    type: EngineName | None = None
+    params: dict[str, Any] | None = None
+
+
+class BatchOptionsShape(_Shape):
+    """How many items at once, and whether the first that is not VERIFIED ends the job."""
+
+    max_parallel: Annotated[int, Meta(ge=1, le=MOST_PARALLEL)] = MOST_PARALLEL
+    fail_fast: bool = False
+
+
+class BatchShape(_Shape):
+    """A job."""
+
+    items: Annotated[list[BatchItemShape], Meta(min_length=1, max_length=MOST_ITEMS)]
+    options: BatchOptionsShape | None = None
 
 
 class ToolShape(_Shape):

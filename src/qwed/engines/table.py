@@ -35,6 +35,10 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="logic", module="qwed.engines.logic"),
         EngineRow(name="code", module="qwed.engines.code", warm=(EngineRequest(code="print(1 + 1)"),)),
         EngineRow(name="sql", module="qwed.engines.sql", warm=(EngineRequest(query="SELECT id FROM users"),)),
+        EngineRow(name="fact", module="qwed.engines.fact"),
+        EngineRow(name="stats", module="qwed.engines.stats"),
+        EngineRow(name="image", module="qwed.engines.image"),
+        EngineRow(name="consensus", module="qwed.engines.consensus"),
     )
 )
 

@@ -29,6 +29,8 @@ class Question(NamedTuple):
     request: EngineRequest
     agent_id: str = ""
     """Who asks: workers are shared out among agents. No part of what a verdict is remembered by."""
+    seconds: float | None = None
+    """How long it may take, where no agent asks and none waits for its step."""
 
 
 class Verdicts:
@@ -64,8 +66,10 @@ class Verdicts:
         if found is not None:
             return found
         self.start()
+        for_agent = question.seconds is None
+        seconds = self._seconds if question.seconds is None else question.seconds
         return self._pool.submit(
-            question.engine, question.request, self._seconds, for_agent=True, who=question.agent_id
+            question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id
         )
 
     def learn(self, question: Question, verdict: Verdict) -> None:

@@ -14,6 +14,7 @@ from qwed.ledger.attest import Signer
 from qwed.settings import Settings
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.protocol import Store
+from qwed.translate.provider import Translator
 from qwed.words.clock import Clock
 
 
@@ -27,6 +28,8 @@ class Services:
     settings: Settings
     judgements: Judgements = field(default_factory=Judgements)
     doorbells: Doorbells = field(default_factory=Doorbells)
+    translator: Translator | None = None
+    """Sentences into formulas, where an operator has configured a provider."""
     clock: Clock = field(default_factory=Clock)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
     at_stage: Callable[[str], None] | None = None

@@ -11,9 +11,10 @@ from qwed.engines.verdicts import Verdicts
 from qwed.kernel.organisations import minted
 from qwed.kernel.services import Services
 from qwed.ledger.attest import KEY_FILE, Signer, fresh_key, key_from
-from qwed.settings import Settings
+from qwed.settings import Settings, SettingsError
 from qwed.store.protocol import Store
 from qwed.store.sqlite import MEMORY, SqliteStore
+from qwed.translate.provider import Provider, Translator
 from qwed.words.clock import Clock
 from qwed.words.ids import new_id
 
@@ -56,6 +57,7 @@ def _around(store: Store, settings: Settings, clock: Clock, directory: Path | No
         engines=Verdicts(pool, settings.engine_seconds),
         signer=Signer(key, settings.attestation_ttl_seconds),
         settings=settings,
+        translator=_translator(settings),
         clock=clock,
     )
     organisation_id, owner_key = _first_organisation(store, clock, directory)
@@ -66,6 +68,16 @@ def close_services(services: Services) -> None:
     """Write what is queued, end the workers."""
     services.store.close()
     services.engines.close()
+    if services.translator is not None:
+        services.translator.close()
+
+
+def _translator(settings: Settings) -> Translator | None:
+    if not settings.llm_base_url:
+        return None
+    if not settings.llm_model:
+        raise SettingsError("QWED_LLM_MODEL: a model is needed beside QWED_LLM_BASE_URL")
+    return Translator(Provider(settings.llm_base_url, settings.llm_api_key, settings.llm_model))
 
 
 def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> tuple[str, str | None]:

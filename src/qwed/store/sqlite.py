@@ -17,6 +17,7 @@ from qwed.store.archive import LARGEST_PAGE
 from qwed.store.changes import Desk, accept, refuse
 from qwed.store.conduct import PENALTY, Conduct, Mark, Offence
 from qwed.store.conversation import Conversation, Past, Step
+from qwed.store.jobs import JobTable
 from qwed.store.known import Known
 from qwed.store.live import LiveState
 from qwed.store.merit import Merit
@@ -52,7 +53,7 @@ class DataDirectoryInUse(RuntimeError):
     """Another process owns the data directory."""
 
 
-class SqliteStore(OutboxTable):
+class SqliteStore(OutboxTable, JobTable):
     """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
 
     def __init__(

@@ -29,3 +29,5 @@ class Event(StrEnum):
     TOOL_CHANGED = "tool_changed"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_REMOVED = "webhook_removed"
+    CLAIM_ATTESTED = "claim_attested"
+    """An engine's verdict was signed for somebody who asked without an agent."""

@@ -1,0 +1,104 @@
+"""Uploads: `multipart/form-data` into the fields that a JSON body would have, the file among them as base64."""
+
+import base64
+import json
+from typing import Any
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from qwed.api.body import Refused, malformed
+from qwed.api.http import Call
+from qwed.kernel.answer import problem
+from qwed.words import ErrorCode
+
+FORM = "multipart/form-data"
+MOST_PARTS = 16
+LONGEST_FIELD = 64 << 10
+_JSON_FIELDS = frozenset({"options", "params"})
+
+
+def read_form(call: Call) -> dict[str, Any]:
+    """The fields of a form; its one file is `content_base64`. Refused says what is wrong with it."""
+    boundary = parse_options_header(call.header(b"content-type") or "")[1].get(b"boundary")
+    if not boundary:
+        raise malformed("the form has no boundary")
+    fields: dict[str, Any] = {}
+    for name, content, is_file in _Parts(boundary).read(call.body):
+        key = "content_base64" if is_file else name
+        if key in fields:
+            raise malformed(f"`{'file' if is_file else name[:64]}` stands twice in the form: send it once")
+        fields[key] = _file(content, call) if is_file else _field(name, content)
+    return fields
+
+
+def _file(content: bytes, call: Call) -> str:
+    most = call.services.settings.max_upload_bytes
+    if len(content) > most:
+        raise Refused(problem(ErrorCode.TOO_LARGE, f"the file is larger than {most} bytes"))
+    return base64.b64encode(content).decode()
+
+
+def _field(name: str, content: bytes) -> Any:
+    if len(content) > LONGEST_FIELD:
+        raise Refused(problem(ErrorCode.TOO_LARGE, f"`{name[:64]}` is longer than {LONGEST_FIELD} bytes"))
+    try:
+        text = content.decode()
+        return json.loads(text) if name in _JSON_FIELDS else text
+    except (ValueError, RecursionError):
+        wanted = "JSON" if name in _JSON_FIELDS else "UTF-8 text"
+        raise malformed(f"`{name[:64]}` is not {wanted}") from None
+
+
+class _Parts:
+    """Gathers what the parser calls out: (name, content, whether it is a file)."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self._found: list[tuple[str, bytes, bool]] = []
+        self._chunks: list[bytes] = []
+        self._header: tuple[list[bytes], list[bytes]] = ([], [])
+        self._disposition = b""
+        self._ended = False
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_part_data": lambda data, start, end: self._chunks.append(data[start:end]),
+                "on_part_end": self._end,
+                "on_header_field": lambda data, start, end: self._header[0].append(data[start:end]),
+                "on_header_value": lambda data, start, end: self._header[1].append(data[start:end]),
+                "on_header_end": self._header_end,
+                "on_end": self._finish,
+            },
+        )
+
+    def read(self, body: bytes) -> list[tuple[str, bytes, bool]]:
+        try:
+            self._parser.write(body)
+            self._parser.finalize()
+        except FormParserError:
+            raise malformed("the form cannot be read") from None
+        if not self._ended:
+            raise malformed("the form ends before its last boundary")
+        return self._found
+
+    def _begin(self) -> None:
+        if len(self._found) >= MOST_PARTS:
+            raise malformed(f"the form has more than {MOST_PARTS} parts")
+        self._chunks, self._disposition = [], b""
+
+    def _header_end(self) -> None:
+        name, value = (b"".join(part) for part in self._header)
+        self._header = ([], [])
+        if name.lower() == b"content-disposition":
+            self._disposition = value
+
+    def _end(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        if b"name" not in options:
+            raise malformed("a part of the form has no name")
+        name = options[b"name"].decode("utf-8", "replace")
+        self._found.append((name, b"".join(self._chunks), b"filename" in options))
+
+    def _finish(self) -> None:
+        self._ended = True

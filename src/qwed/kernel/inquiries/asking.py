@@ -1,0 +1,164 @@
+"""One question, in a straight line: find the engine, ask it, say what it found, sign that where it is wanted."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.engines.pool import PoolFull
+from qwed.engines.router import Routed, route
+from qwed.engines.verdicts import Question
+from qwed.guards.secrets import find_secrets
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.inquiries.finding import Finding, finding_of
+from qwed.kernel.inquiries.reading import ASKED, AUTO, Inquiry, Options, inquiry_of, read_body, read_inquiry
+from qwed.kernel.services import Services
+from qwed.ledger import leaf
+from qwed.translate.provider import Translation
+from qwed.waiting import Ticket
+from qwed.words import ErrorCode, Event, Status, Verdict
+from qwed.words.ids import new_id
+
+_NO_TRANSLATOR = (
+    "no engine reads this: write a formula, a query or code, use a typed endpoint such as /verify/math, "
+    "or set QWED_LLM_BASE_URL, QWED_LLM_API_KEY and QWED_LLM_MODEL so that sentences are translated"
+)
+_AT_BEST = {Status.VERIFIED, Status.FAILED, Status.CORRECTED, Status.SIMPLIFIED, Status.BLOCKED}
+"""What no translated input may read: whether the translation says what was meant, nobody has verified."""
+
+
+class Detected(NamedTuple):
+    """An input whose engine was found, or that no engine reads."""
+
+    text: str
+    options: Options
+    routed: Routed | None
+    inquiry: Inquiry | None = None
+
+
+async def ask_engine(engine: str, raw: Any, actor: Actor, services: Services) -> Finding | Problem:
+    """The finding of `/verify/<engine>`."""
+    inquiry = read_inquiry(engine, raw)
+    return inquiry if isinstance(inquiry, Problem) else await inquire(inquiry, actor, services)
+
+
+async def ask_any(raw: Any, actor: Actor, services: Services) -> Finding | Problem:
+    """The finding of `/verify`, where the input says itself which engine reads it."""
+    found = detect(raw)
+    if isinstance(found, Problem):
+        return found
+    if found.routed is None or found.inquiry is None:
+        return await _translated(found, actor, services)
+    finding = await inquire(found.inquiry, actor, services)
+    if isinstance(finding, Problem):
+        return finding
+    said = {"engine": found.routed.engine, "why": found.routed.why}
+    return msgspec.structs.replace(finding, result={**finding.result, "routed": said})
+
+
+def detect(raw: Any) -> Detected | Problem:
+    """Which engine reads the body of `/verify`, and what it is asked."""
+    body = read_body(AUTO, raw)
+    if isinstance(body, Problem):
+        return body
+    text, parameters, options = body
+    routed = _by_parameters(parameters) or route(text)
+    if routed is None:
+        return Detected(text, options, None)
+    said = text if routed.text is None else routed.text
+    inquiry = inquiry_of(routed.engine, said, {**routed.parameters, **parameters}, options)
+    return inquiry if isinstance(inquiry, Problem) else Detected(text, options, routed, inquiry)
+
+
+def _by_parameters(parameters: dict[str, Any]) -> Routed | None:
+    """The one engine that takes all of these parameters."""
+    takers = [name for name, row in ASKED.items() if parameters and set(parameters) <= set(row.parameters)]
+    if len(takers) != 1:
+        return None
+    return Routed(takers[0], f"`{'`, `'.join(sorted(parameters))}` belongs to the {takers[0]} engine alone")
+
+
+async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding | Problem:
+    """What the engine found, signed where that was asked for."""
+    if inquiry.options.attest and find_secrets(inquiry.request.query + inquiry.request.code):
+        message = "the input carries a secret, and a signed statement would keep its hash for ever: leave it out"
+        return problem(ErrorCode.MALFORMED, message)
+    started = services.clock.monotonic()
+    try:
+        verdict = await verdict_on(inquiry, actor.organisation_id, services)
+    except PoolFull:
+        return problem(ErrorCode.ENGINE_UNAVAILABLE, retry_after=1)
+    finding = finding_of(inquiry, verdict)
+    attestation = await _attested(inquiry, verdict, actor, services) if inquiry.options.attest else None
+    if isinstance(attestation, Problem):
+        return attestation
+    milliseconds = round((services.clock.monotonic() - started) * 1000, 3)
+    return msgspec.structs.replace(finding, attestation=attestation, latency_ms=milliseconds)
+
+
+async def verdict_on(inquiry: Inquiry, organisation_id: str, services: Services) -> Verdict:
+    """The verdict, remembered or new; PoolFull is raised if no engine worker can take it."""
+    question = Question(
+        organisation_id, inquiry.engine, inquiry.digest, inquiry.request, organisation_id, inquiry.options.seconds
+    )
+    asked = services.engines.ask(question)
+    if not isinstance(asked, Ticket):
+        return asked
+    verdict = await asked
+    services.engines.learn(question, verdict)
+    return verdict
+
+
+async def _attested(inquiry: Inquiry, verdict: Verdict, actor: Actor, services: Services) -> str | Problem:
+    """A signed statement, after what it states stands in the organisation's log."""
+    change = change_of(
+        Event.CLAIM_ATTESTED,
+        actor.by,
+        actor.organisation_id,
+        services.clock.now(),
+        attestation_id=new_id("att"),
+        engine=verdict.engine,
+        status=verdict.status.value,
+        sub=inquiry.digest,
+    )
+    index = await keep(change, services)
+    return index if isinstance(index, Problem) else services.signer.attest(leaf.decode(change.activity.leaf), index)
+
+
+async def _translated(found: Detected, actor: Actor, services: Services) -> Finding | Problem:
+    """Through the translator where there is one: its formal reading is verified, and shown beside the verdict."""
+    if services.translator is None:
+        return _unknown(_NO_TRANSLATOR)
+    translation = await services.translator.translate(found.text, found.options.seconds)
+    if not isinstance(translation, Translation):
+        return _unknown(translation)
+    inquiry = inquiry_of(translation.engine, translation.text, translation.parameters, found.options)
+    if isinstance(inquiry, Problem):
+        return _unknown(inquiry.message)
+    finding = await inquire(inquiry._replace(options=inquiry.options._replace(attest=False)), actor, services)
+    return finding if isinstance(finding, Problem) else _at_best_inconclusive(finding, translation)
+
+
+def _at_best_inconclusive(finding: Finding, translation: Translation) -> Finding:
+    said = {
+        "engine": translation.engine,
+        "input": translation.text,
+        "parameters": translation.parameters,
+        "model": translation.model,
+        "status": finding.status.value,
+    }
+    status = Status.INCONCLUSIVE if finding.status in _AT_BEST else finding.status
+    message = f"as translated, {finding.status}: {finding.message}; is the translation what was meant?"
+    return msgspec.structs.replace(
+        finding,
+        status=status,
+        verified=False,
+        is_valid=False,
+        message=message,
+        result={**finding.result, "translation": said},
+        proof_ref=None,
+    )
+
+
+def _unknown(message: str) -> Finding:
+    return Finding(status=Status.UNKNOWN, verified=False, is_valid=False, engine="router", result={}, message=message)

@@ -1,0 +1,206 @@
+"""INTERFACES 2, batch: what is asked, and how a job and its items are shown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from qwed.guards.secrets import mask
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.bodies import refuse_body
+from qwed.kernel.change import Actor
+from qwed.kernel.inquiries.asking import detect
+from qwed.kernel.inquiries.reading import ASKED, read_inquiry
+from qwed.kernel.masking import masked
+from qwed.kernel.request import quoted
+from qwed.kernel.services import Services
+from qwed.kernel.views import View
+from qwed.store.job import COMPLETED, FAILED, PENDING, SKIPPED, Job, JobItem
+from qwed.words import ErrorCode, Status, sha256_of
+from qwed.words.ids import timed_id
+
+MOST_ITEMS = 100
+MOST_PARALLEL = 10
+MOST_OPEN = 50
+"""Unfinished jobs of one organisation."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Batch(NamedTuple):
+    """A job and its items."""
+
+    job: Job
+    items: tuple[JobItem, ...]
+
+
+class SummaryView(View, frozen=True, kw_only=True):
+    """How the answered items came out; the rate is the share of all items that are VERIFIED."""
+
+    total: int
+    verified: int
+    failed: int
+    success_rate: float
+
+
+class ItemView(View, frozen=True, kw_only=True):
+    """One item; `result` is what its endpoint would have answered."""
+
+    id: str
+    query: str
+    type: str | None
+    status: str
+    result: msgspec.Raw | None
+    error: msgspec.Raw | None
+    latency_ms: float | None
+
+
+class JobView(View, frozen=True, kw_only=True):
+    """A job as it stands now."""
+
+    job_id: str
+    status: str
+    progress_percent: float
+    total_items: int
+    completed_items: int
+    failed_items: int
+    summary: SummaryView
+    items: tuple[ItemView, ...]
+
+
+def read_batch(raw: Any, actor: Actor, services: Services) -> Batch | Problem:
+    """The job in a body, or what is wrong with it: no item is asked before all of them can be."""
+    wrong = refuse_body(raw, ("items", "options"))
+    if wrong is not None:
+        return wrong
+    items = raw.get("items")
+    if items is None:
+        return problem(ErrorCode.MISSING_FIELD, "`items` is required")
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
+        return problem(ErrorCode.MALFORMED, f"`items` must be a list of 1 to {MOST_ITEMS} items")
+    options = _read_options(raw.get("options"))
+    if isinstance(options, Problem):
+        return options
+    now = services.clock.now()
+    job = Job(
+        timed_id("job", now),
+        actor.organisation_id,
+        actor.by,
+        actor.role,
+        *options,
+        len(items),
+        now,
+        now + services.settings.batch_ttl_seconds,
+    )
+    read = [_read_item(job.job_id, position, item) for position, item in enumerate(items)]
+    refused = next((item for item in read if isinstance(item, Problem)), None)
+    return refused or Batch(job, tuple(item for item in read if not isinstance(item, Problem)))
+
+
+def _read_options(raw: Any) -> tuple[int, bool] | Problem:
+    if raw is None:
+        return MOST_PARALLEL, False
+    wrong = refuse_body(raw, ("max_parallel", "fail_fast"))
+    if wrong is not None:
+        return problem(ErrorCode.BAD_OPTION, f"in `options`: {wrong.message}")
+    parallel, fail_fast = raw.get("max_parallel", MOST_PARALLEL), raw.get("fail_fast", False)
+    if isinstance(parallel, bool) or not isinstance(parallel, int) or not 1 <= parallel <= MOST_PARALLEL:
+        return problem(ErrorCode.BAD_OPTION, f"`max_parallel` must be a whole number from 1 to {MOST_PARALLEL}")
+    if not isinstance(fail_fast, bool):
+        return problem(ErrorCode.BAD_OPTION, "`fail_fast` must be true or false")
+    return parallel, fail_fast
+
+
+def _read_item(job_id: str, position: int, raw: Any) -> JobItem | Problem:
+    wrong = _refuse_item(raw)
+    if wrong is not None:
+        return problem(_code_of(wrong), f"item {position}: {wrong.message}")
+    query, params = raw.get("query") or "", raw.get("params")
+    kept = None if params is None else _encode(params).decode()
+    return JobItem(job_id, position, query, raw.get("type"), kept)
+
+
+def _refuse_item(raw: Any) -> Problem | None:
+    wrong = refuse_body(raw, ("query", "type", "params"))
+    if wrong is not None:
+        return wrong
+    engine = raw.get("type")
+    if engine is not None and engine not in ASKED:
+        known = ", ".join(ASKED)
+        return problem(ErrorCode.UNKNOWN_TYPE, f"unknown type {quoted(str(engine))}: known are {known}")
+    asked = detect(body_of(raw)) if engine is None else read_inquiry(engine, body_of(raw))
+    return asked if isinstance(asked, Problem) else None
+
+
+def body_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What the item would say to the endpoint of its type."""
+    engine = item.get("type")
+    name = "query" if engine is None else ASKED[engine].texts[0]
+    return {name: item.get("query") or None, "params": item.get("params")}
+
+
+def _code_of(found: Problem) -> ErrorCode:
+    return next(row for row in ErrorCode if row.code == found.code)
+
+
+def forgotten(item: JobItem) -> tuple[str, str | None]:
+    """The query and the parameters as they are kept once answered: no secret, no file."""
+    params = None if item.params is None else msgspec.json.decode(item.params)
+    if isinstance(params, dict) and isinstance(params.get("content_base64"), str):
+        params["content_base64"] = f"sha256:{sha256_of(params['content_base64'])}"
+    return mask(item.query), None if params is None else _encode(masked(params)).decode()
+
+
+def job_view(job: Job, items: Sequence[JobItem]) -> JobView:
+    """The job for whoever asked for it."""
+    over = [item for item in items if item.state != PENDING]
+    completed = sum(item.state == COMPLETED for item in items)
+    verified = sum(item.result is not None and _status(item.result) == Status.VERIFIED for item in items)
+    return JobView(
+        job_id=job.job_id,
+        status=_state(job, items),
+        progress_percent=round(100 * len(over) / job.total, 1),
+        total_items=job.total,
+        completed_items=completed,
+        failed_items=sum(item.state == FAILED for item in items),
+        summary=SummaryView(
+            total=job.total,
+            verified=verified,
+            failed=len(over) - verified,
+            success_rate=round(verified / job.total, 4),
+        ),
+        items=tuple(_item_view(item) for item in items),
+    )
+
+
+def _state(job: Job, items: Sequence[JobItem]) -> str:
+    states = {item.state for item in items}
+    if job.finished_at is None:
+        return "pending" if states == {PENDING} else "processing"
+    if states == {COMPLETED}:
+        return "completed"
+    return "partial" if COMPLETED in states else "failed"
+
+
+class _Told(msgspec.Struct):
+    status: str
+
+
+_told = msgspec.json.Decoder(_Told)
+
+
+def _status(result: str) -> str:
+    return _told.decode(result).status
+
+
+def _item_view(item: JobItem) -> ItemView:
+    # An item that nobody asked has nothing to hide yet, and nothing to show.
+    query, _ = forgotten(item) if item.state in (PENDING, SKIPPED) else (item.query, None)
+    return ItemView(
+        id=str(item.position),
+        query=query,
+        type=item.type,
+        status=item.state,
+        result=None if item.result is None else msgspec.Raw(item.result.encode()),
+        error=None if item.error is None else msgspec.Raw(item.error.encode()),
+        latency_ms=item.latency_ms,
+    )

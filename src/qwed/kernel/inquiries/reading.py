@@ -1,0 +1,151 @@
+"""INTERFACES 2: the bodies of the engine endpoints, one row for each engine, read field by field."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from qwed.engines.pool import LONGEST_SECONDS
+from qwed.engines.protocol import EngineRequest
+from qwed.kernel.answer import Problem, problem
+from qwed.kernel.bodies import refuse_body
+from qwed.kernel.request import quoted
+from qwed.words import ErrorCode, NotCanonical, sha256_of
+
+DEFAULT_MS = 30_000
+SHORTEST_MS = 1_000
+LONGEST_MS = int(LONGEST_SECONDS * 1000)
+OPTIONS = ("timeout_ms", "include_attestation")
+_CODE = "code"
+
+
+class Asked(NamedTuple):
+    """What one engine is asked with."""
+
+    texts: tuple[str, ...]
+    """The names the input itself goes by."""
+    parameters: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
+    """Parameters that together stand in place of the input."""
+    required: tuple[str, ...] = ()
+
+
+ASKED: dict[str, Asked] = {
+    "math": Asked(("expression", "query"), ("operation", "claimed_result", "tolerance", "assumptions", "unit")),
+    "logic": Asked(("query",), ("premises", "conclusion"), instead=("premises", "conclusion")),
+    _CODE: Asked(("code", "query"), ("language",)),
+    "sql": Asked(("query", "sql"), ("schema_ddl", "dialect", "allowed_tables", "allow_mutation")),
+    "fact": Asked(("claim", "query"), ("context",), required=("context",)),
+    "stats": Asked(("query", "claim"), ("content_base64", "format"), required=("content_base64",)),
+    "image": Asked(("claim", "query"), ("content_base64",), required=("content_base64",)),
+    "consensus": Asked(("query", "expression"), ("verification_mode", "mode", "min_confidence")),
+}
+AUTO = Asked(("query",), tuple(dict.fromkeys(name for row in ASKED.values() for name in row.parameters)))
+"""Where the engine is still to be found: its parameters are known by then."""
+
+
+class Options(NamedTuple):
+    """INTERFACES 2, `options`."""
+
+    seconds: float = DEFAULT_MS / 1000
+    attest: bool = False
+
+
+class Inquiry(NamedTuple):
+    """One input for one engine."""
+
+    engine: str
+    request: EngineRequest
+    options: Options
+    digest: str
+    """The hash of everything that decides the verdict."""
+
+
+def read_inquiry(engine: str, raw: Any) -> Inquiry | Problem:
+    """The question in the body of `/verify/<engine>`, or what is wrong with it."""
+    row = ASKED[engine]
+    body = read_body(row, raw)
+    if isinstance(body, Problem):
+        return body
+    text, parameters, options = body
+    return inquiry_of(engine, text, parameters, options)
+
+
+def read_body(row: Asked, raw: Any) -> tuple[str, dict[str, Any], Options] | Problem:
+    """The input, the parameters and the options of a body, or what is wrong with it."""
+    wrong = refuse_body(raw, (*row.texts, *row.parameters, "params", "options"))
+    if wrong is not None:
+        return wrong
+    parameters = _parameters(row, raw)
+    if isinstance(parameters, Problem):
+        return parameters
+    options = read_options(raw.get("options"))
+    if isinstance(options, Problem):
+        return options
+    text = _text(row, raw, parameters)
+    return text if isinstance(text, Problem) else (text, parameters, options)
+
+
+def inquiry_of(engine: str, text: str, parameters: Mapping[str, Any], options: Options) -> Inquiry | Problem:
+    """The question for `engine`; a Problem where its parameters are no plain values."""
+    kept = dict(parameters)
+    strict = engine == _CODE or (engine == "sql" and kept.pop("allow_mutation", False) is not True)
+    try:
+        digest = sha256_of({"engine": engine, "input": text, "parameters": kept, "strict": strict})
+    except NotCanonical as why:
+        return problem(ErrorCode.MALFORMED, f"the parameters are no plain values: {why}")
+    code = text if engine == _CODE else ""
+    query = "" if engine == _CODE else text
+    return Inquiry(
+        engine, EngineRequest(query=query, code=code, parameters=kept, strict=strict), options, f"sha256:{digest}"
+    )
+
+
+def _parameters(row: Asked, raw: Mapping[str, Any]) -> dict[str, Any] | Problem:
+    """What stands beside the input or in `params`; the same name in both places is one too many."""
+    given = raw.get("params")
+    if given is not None:
+        wrong = refuse_body(given, row.parameters)
+        if wrong is not None:
+            return problem(ErrorCode.MALFORMED, f"in `params`: {wrong.message}")
+    beside = {name: raw[name] for name in row.parameters if raw.get(name) is not None}
+    inside = {name: value for name, value in (given or {}).items() if value is not None}
+    twice = next((name for name in beside if name in inside), None)
+    if twice is not None:
+        return problem(ErrorCode.MALFORMED, f"`{twice}` stands in the body and in `params`: give it once")
+    found = beside | inside
+    missing = next((name for name in row.required if name not in found), None)
+    if missing is not None:
+        return problem(ErrorCode.MISSING_FIELD, f"`{missing}` is required")
+    return found
+
+
+def _text(row: Asked, raw: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | Problem:
+    names = [name for name in row.texts if raw.get(name) is not None]
+    if not names:
+        if row.instead and all(name in parameters for name in row.instead):
+            return ""
+        return problem(ErrorCode.MISSING_FIELD, f"`{row.texts[0]}` is required")
+    if len(names) > 1:
+        return problem(ErrorCode.MALFORMED, f"`{names[0]}` and `{names[1]}` are the same field: give one of them")
+    text = raw[names[0]]
+    if not isinstance(text, str):
+        return problem(ErrorCode.MALFORMED, f"`{names[0]}` must be a text")
+    return text
+
+
+def read_options(raw: Any) -> Options | Problem:
+    """INTERFACES 2: how long it may take and whether a signed statement is wanted."""
+    if raw is None:
+        return Options()
+    if not isinstance(raw, Mapping):
+        return problem(ErrorCode.BAD_OPTION, "`options` must be an object")
+    unknown = next((name for name in raw if name not in OPTIONS), None)
+    if unknown is not None:
+        return problem(ErrorCode.BAD_OPTION, f"unknown option {quoted(str(unknown))}: known are {', '.join(OPTIONS)}")
+    milliseconds, attest = raw.get("timeout_ms", DEFAULT_MS), raw.get("include_attestation", False)
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):
+        return problem(ErrorCode.BAD_OPTION, "`timeout_ms` must be a whole number")
+    if not SHORTEST_MS <= milliseconds <= LONGEST_MS:
+        return problem(ErrorCode.BAD_OPTION, f"`timeout_ms` must be from {SHORTEST_MS} to {LONGEST_MS}")
+    if not isinstance(attest, bool):
+        return problem(ErrorCode.BAD_OPTION, "`include_attestation` must be true or false")
+    return Options(milliseconds / 1000, attest)
