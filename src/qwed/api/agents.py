@@ -7,6 +7,7 @@ from typing import Any
 
 from qwed.api.access import asked_by, require_actor, require_agent, require_key
 from qwed.api.bells import wait_for
+from qwed.api.body import too_large
 from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.api.paging import limit_of
 from qwed.kernel.actions import ActionView, action_view, waits
@@ -17,7 +18,7 @@ from qwed.kernel.case import Case, Credentials
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.registration import register
-from qwed.kernel.request import quoted
+from qwed.kernel.request import file_of, quoted
 from qwed.kernel.tools import TOOL_CALL
 from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
 from qwed.waiting import Ticket
@@ -190,6 +191,7 @@ async def _decide(
 ) -> Response:
     if not isinstance(body, dict):
         body, malformed = {}, "the body must be an object"
+    _refuse_bulk(call, body)
     token, malformed = _token_of(call, body), malformed or _refuse_body(body, fields)
     if isinstance(token, Answer):
         return decided(token)
@@ -211,6 +213,16 @@ async def _decide(
         now=call.services.clock.now(),
     )
     return decided(await call.driver.drive(verify_action(case, call.services)))
+
+
+def _refuse_bulk(call: Call, body: dict[str, Any]) -> None:
+    """Ruling 4.22: a file may be large, and nothing else."""
+    action, most = body.get("action"), call.services.settings.max_body_bytes
+    if len(call.body) <= most:
+        return
+    file = file_of(action) if isinstance(action, dict) else None
+    if len(call.body) - len(file or "") > most:
+        raise too_large(most)
 
 
 def _token_of(call: Call, body: dict[str, Any]) -> str | Answer | None:

@@ -46,7 +46,7 @@ async def read_body(scope: Scope, receive: Receive, most: int, hold: Hold) -> by
 
 def _require_room(size: int, most: int, hold: Hold) -> None:
     if size > most:
-        raise _too_large(most)
+        raise too_large(most)
     if not hold.has_room(size):
         raise overloaded()
 
@@ -62,7 +62,7 @@ async def _read(receive: Receive, most: int, hold: Hold) -> bytes:
         more = message.get("more_body", False)
         size += len(chunk)
         if size > most:
-            raise _too_large(most)
+            raise too_large(most)
         if not hold.grow(len(chunk)):
             raise overloaded()
         chunks.append(chunk)
@@ -77,7 +77,8 @@ def _too_slow() -> Refused:
     return Refused(problem(ErrorCode.OVERLOADED, "the body did not arrive in time", retry_after=1))
 
 
-def _too_large(most: int) -> Refused:
+def too_large(most: int) -> Refused:
+    """The refusal of a body of more than `most` bytes."""
     return Refused(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
 
 

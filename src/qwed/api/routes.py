@@ -106,6 +106,7 @@ ROUTES: tuple[Route, ...] = (
         shapes.VerifyShape,
         errors=(*_DECISION, *_BODY),
         decides=True,
+        uploads=True,
     ),
     Route(
         "POST",

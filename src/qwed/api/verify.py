@@ -9,11 +9,10 @@ from qwed.api.bells import wait_for
 from qwed.api.http import Call, Handler, Response, ok, refused
 from qwed.api.multipart import read_form
 from qwed.engines.pool import LONGEST_SECONDS
-from qwed.kernel.answer import Problem, problem
+from qwed.kernel.answer import Problem
 from qwed.kernel.inquiries.asking import ask_any, ask_engine
 from qwed.kernel.inquiries.finding import Finding
-from qwed.kernel.inquiries.jobs import JobView, job_view, read_batch
-from qwed.words import ErrorCode
+from qwed.kernel.inquiries.jobs import find_batch, read_batch
 
 _PATIENCE = LONGEST_SECONDS + 5
 BATCH_SECONDS = 20.0
@@ -65,7 +64,7 @@ async def verify_batch(call: Call) -> Response:
         await wait_for(call, bell, BATCH_SECONDS)
     finally:
         bells.leave(job_id, bell)
-    view = await asyncio.to_thread(_view, call, job_id, actor.organisation_id)
+    view = await asyncio.to_thread(find_batch, job_id, actor.organisation_id, call.services)
     return refused(view) if isinstance(view, Problem) else ok(view, 200 if view.progress_percent == 100 else 202)
 
 
@@ -74,13 +73,5 @@ async def get_batch(call: Call) -> Response:
     actor = require_actor(call)
     if isinstance(actor, Problem):
         return refused(actor)
-    view = await asyncio.to_thread(_view, call, call.path["job_id"], actor.organisation_id)
+    view = await asyncio.to_thread(find_batch, call.path["job_id"], actor.organisation_id, call.services)
     return refused(view) if isinstance(view, Problem) else ok(view)
-
-
-def _view(call: Call, job_id: str, organisation_id: str) -> JobView | Problem:
-    store = call.services.store
-    job = store.find_job(job_id)
-    if job is None or job.organisation_id != organisation_id or job.expires_at <= call.services.clock.now():
-        return problem(ErrorCode.NOT_FOUND, "no such job of this organisation")
-    return job_view(job, store.job_items(job_id))

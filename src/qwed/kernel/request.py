@@ -36,9 +36,11 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tool: str | None = None
     cost: Cost = _FREE
     canonical: bytes = b""
-    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent."""
+    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent, and without a file."""
     hash: str = ""
-    """The SHA-256 of that: the fingerprint of loops, what approvals are bound to and attestations are about."""
+    """The SHA-256 of the action as it was sent: the fingerprint of loops, what approvals and attestations are about."""
+    file: str | None = None
+    """A file in base64, for the engine alone: everywhere else its hash stands in its place, and nothing is kept."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,6 +67,9 @@ _ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "p
 _CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
 _OPTION_FIELDS = frozenset(Options.__struct_fields__)
 
+
+FILE = "content_base64"
+_TAKES_FILE = frozenset({"verify_stats", "verify_image"})
 
 _known: dict[bytes, Action] = {}
 _MOST_KNOWN = 4096
@@ -126,10 +131,23 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | A
     except NotCanonical as error:
         return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
     action_hash = hashlib.sha256(text).hexdigest()
+    file = file_of(raw)
+    if file is not None:
+        hidden = f"sha256:{hashlib.sha256(file.encode()).hexdigest()}"
+        text = canonical({**members, "parameters": {**members["parameters"], FILE: hidden}})
     if "parameters" in members:
         # Our own copy: what the caller does to theirs afterwards must not change what was read.
         members["parameters"] = msgspec.json.decode(text)["parameters"]
-    return Action(**members, cost=cost, canonical=text, hash=action_hash)
+    return Action(**members, cost=cost, canonical=text, hash=action_hash, file=file)
+
+
+def file_of(raw: Mapping[str, Any]) -> str | None:
+    """The file that an action of a kind that takes one carries."""
+    parameters = raw.get("parameters")
+    if raw.get("type", raw.get("action_type")) not in _TAKES_FILE or not isinstance(parameters, Mapping):
+        return None
+    file = parameters.get(FILE)
+    return file if isinstance(file, str) else None
 
 
 def _read_cost(raw: Any) -> Cost | Answer:

@@ -150,6 +150,14 @@ def forgotten(item: JobItem) -> tuple[str, str | None]:
     return mask(item.query), None if params is None else _encode(masked(params)).decode()
 
 
+def find_batch(job_id: str, organisation_id: str, services: Services) -> JobView | Problem:
+    """A job of the organisation as it stands now."""
+    job = services.store.find_job(job_id)
+    if job is None or job.organisation_id != organisation_id or job.expires_at <= services.clock.now():
+        return problem(ErrorCode.NOT_FOUND, "no such job of this organisation")
+    return job_view(job, services.store.job_items(job_id))
+
+
 def job_view(job: Job, items: Sequence[JobItem]) -> JobView:
     """The job for whoever asked for it."""
     over = [item for item in items if item.state != PENDING]

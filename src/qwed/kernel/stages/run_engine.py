@@ -1,6 +1,6 @@
 """The verdict: what the action is and would do. One of the two stages that may wait."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from qwed.engines.pool import PoolFull
@@ -11,7 +11,7 @@ from qwed.kernel.case import Case, replace
 from qwed.kernel.content import read_content
 from qwed.kernel.judges import JUDGES, refuse_secrets
 from qwed.kernel.reach import held_to_reach
-from qwed.kernel.request import Action, read_action
+from qwed.kernel.request import FILE, Action, read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import repaired, text_of
 from qwed.waiting import Ticket
@@ -84,9 +84,14 @@ def _request_of(case: Case, action: Action) -> EngineRequest:
     return EngineRequest(
         query=text_of(action, "query"),
         code=text_of(action, "code"),
-        parameters=action.parameters or {},
+        parameters=_parameters_of(action),
         policy=_policy_of(case),
     )
+
+
+def _parameters_of(action: Action) -> Mapping[str, Any]:
+    given = action.parameters or {}
+    return given if action.file is None else {**given, FILE: action.file}
 
 
 def _policy_of(case: Case) -> Policy:

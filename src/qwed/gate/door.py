@@ -1,13 +1,13 @@
-"""The in-process front door: `qwed.open(...)` gives a Gate with the verbs of the client, without HTTP."""
+"""Gate: decides in this process, with the verbs of the client."""
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import msgspec
-
+from qwed.gate.engines import EngineVerbs
+from qwed.gate.reply import GateError, Reply, given, told
 from qwed.kernel import approvals, elevation, standing, trust
 from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
@@ -35,68 +35,18 @@ _PATIENCE = 60.0
 T = TypeVar("T")
 
 
-class GateError(Exception):
-    """What was asked cannot be done; `code` is one of the protocol's."""
-
-    def __init__(self, code: str, message: str, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
-        self.details = dict(details or {})
-
-
-class Reply(Mapping[str, Any]):
-    """An answer that reads both ways, `reply["decision"]` and `reply.decision`; plain JSON values inside."""
-
-    __slots__ = ("_members", "_struct")
-
-    def __init__(self, struct: msgspec.Struct) -> None:
-        self._struct = struct
-        self._members: dict[str, Any] | None = None
-
-    def _plain(self) -> dict[str, Any]:
-        # Made when first read: most callers look at one field, and building them all costs as much as deciding.
-        if self._members is None:
-            self._members = msgspec.json.decode(msgspec.json.encode(self._struct))
-        return self._members or {}
-
-    @property
-    def decided(self) -> str | None:
-        """The decision alone, without building the rest."""
-        return getattr(self._struct, "decision", None)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._plain()[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._struct.__struct_fields__:
-            return self._plain().get(name)
-        raise AttributeError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._plain())
-
-    def __len__(self) -> int:
-        return len(self._plain())
-
-    def __repr__(self) -> str:
-        return f"Reply({self._plain()!r})"
-
-
-class Gate:
+class Gate(EngineVerbs):
     """Decides in this process. Whoever holds a Gate is the owner of its first organisation."""
 
     def __init__(self, opened: Opened) -> None:
-        self.services = opened.services
+        super().__init__(opened.services, Actor(GATE, opened.organisation_id, "owner"))
         self.organisation_id = opened.organisation_id
         self.owner_key = opened.owner_key
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
-        self._owner = Actor(GATE, opened.organisation_id, "owner")
 
     def register_agent(self, **fields: Any) -> Reply:
         """Spec 3: name, principal_id, type, permissions, budget, trust_level, description, framework, model."""
-        given = {name: value for name, value in fields.items() if value is not None}
-        outcome = self._act(register(given, self._owner, self.services))
+        outcome = self._act(register(given(fields), self._owner, self.services))
         return Reply(registered_view(outcome.agent, outcome.token))
 
     def verify_action(
@@ -168,19 +118,19 @@ class Gate:
     def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:
         """Spec 7: newest first; `decision`, `since`, `until` and `cursor` narrow it."""
         asked = Asked(limit=str(limit), **{name: str(value) for name, value in query.items()})
-        page = self._told(activity_page(self._agent(agent_id), asked, self.services))
+        page = told(activity_page(self._agent(agent_id), asked, self.services))
         return [Reply(activity) for activity in page.activities]
 
     def get_action(self, agent_id: str, action_id: str) -> Reply:
         """One action as it stands now."""
-        return Reply(self._told(action_view(self._agent(agent_id), action_id, self.services)))
+        return Reply(told(action_view(self._agent(agent_id), action_id, self.services)))
 
     def wait_for_decision(self, agent_id: str, action_id: str, timeout: float = 30.0) -> Reply:
         """The action once a person has decided, or as it stands after so many seconds."""
         bells = self.services.doorbells
         bell = bells.wait(action_id)
         try:
-            found = self._told(action_view(self._agent(agent_id), action_id, self.services))
+            found = told(action_view(self._agent(agent_id), action_id, self.services))
             if waits(found):
                 with suppress(TimeoutError):
                     bell.wait(timeout)
@@ -194,7 +144,7 @@ class Gate:
     ) -> Reply:
         """Spec 7.1: what became of a permitted action; of the result only its hash is kept."""
         said = {"success": success, "result": result, "attestation": attestation}
-        report = self._told(read_report(said))
+        report = told(read_report(said))
         return Reply(self._act(log_execution(self._agent(agent_id), action_id, report, GATE, self.services)))
 
     def list_approvals(self, state: str | None = None, agent_id: str | None = None, limit: int = 100) -> list[Reply]:
@@ -216,14 +166,14 @@ class Gate:
     def request_trust_change(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
         """Spec 8.2: ask a person for one level more; GateError with the evidence where that is not enough."""
         agent = self._agent(agent_id)
-        wanted = self._told(trust.read_request({"to_level": to_level, "justification": justification}, agent))
+        wanted = told(trust.read_request({"to_level": to_level, "justification": justification}, agent))
         return Reply(self._act(elevation.request_elevation(agent, wanted, GATE, self.services)))
 
     def reduce_trust(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
         """Lower an agent's trust at once."""
         agent = self._agent(agent_id)
         said = {"request": trust.REDUCTION, "to_level": to_level, "justification": justification}
-        wanted = self._told(trust.read_request(said, agent))
+        wanted = told(trust.read_request(said, agent))
         return self._shown(self._act(trust.reduce_trust(agent, wanted, self._owner, self.services)))
 
     def suspend_agent(self, agent_id: str, reason: str) -> Reply:
@@ -259,6 +209,7 @@ class Gate:
 
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
+        self._batches.close()
         close_services(self.services)
 
     def __enter__(self) -> Self:
@@ -271,16 +222,11 @@ class Gate:
 
     def _act(self, walk: Coroutine[Any, None, T | Problem]) -> T:
         """What came of a change, or GateError."""
-        return self._told(in_thread(walk, _PATIENCE))
+        return told(in_thread(walk, _PATIENCE))
 
     def _said(self, reason: str, approver: str | None = None) -> approvals.Said:
-        texts = self._told(read_fields({"reason": reason, "approver": approver}, ("reason",), ("approver",)))
+        texts = told(read_fields({"reason": reason, "approver": approver}, ("reason",), ("approver",)))
         return approvals.Said(texts["reason"], texts.get("approver"))
-
-    def _told(self, outcome: T | Problem) -> T:
-        if isinstance(outcome, Problem):
-            raise GateError(outcome.code, outcome.message, outcome.details)
-        return outcome
 
     def _approval(self, walk: Coroutine[Any, None, KeptApproval | Problem]) -> Reply:
         return Reply(approval_view(self._act(walk), self.services.clock.now()))
