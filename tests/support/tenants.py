@@ -53,7 +53,10 @@ BODIES: dict[str, Any] = {
     "verify_sql": {"query": "SELECT id FROM orders WHERE total > 10"},
     "verify_fact": {"claim": "The plant opened in 1998", "context": "The plant opened in 1998."},
     "verify_stats": {"query": "rows = 2", "content_base64": "YQoxCjIK"},
-    "verify_image": {"claim": "width = 1", "content_base64": "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"},
+    "verify_image": {
+        "claim": "width = 1",
+        "content_base64": "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+    },
     "verify_consensus": {"query": "2+2 = 4"},
     "verify_batch": {"items": [{"query": "2+2 = 4"}]},
     "get_batch": None,

@@ -34,6 +34,11 @@ GOOD: dict[str, tuple[str, Any]] = {
     "max_in_flight": ("64", 64),
     "max_in_flight_mb": ("8", 8),
     "max_body_bytes": ("2048", 2048),
+    "max_upload_bytes": ("4096", 4096),
+    "llm_base_url": ("https://models.example/v1", "https://models.example/v1"),
+    "llm_api_key": ("sk-something", "sk-something"),
+    "llm_model": ("small", "small"),
+    "batch_ttl_seconds": ("63", 63),
     "startup_hooks_allow": (" AB , cd,,", frozenset({"ab", "cd"})),
 }
 
@@ -57,6 +62,9 @@ BAD: dict[str, list[str]] = {
     "max_in_flight": ["0", "-1"],
     "max_in_flight_mb": ["0", "256MB"],
     "max_body_bytes": ["1MiB"],
+    "max_upload_bytes": ["10MiB"],
+    "llm_base_url": ["models.example/v1", "file:///etc/passwd", "https://user:word@models.example", "https://"],
+    "batch_ttl_seconds": ["a week"],
     "approval_ttl_seconds": ["-1"],
     "attestation_ttl_seconds": ["x"],
     "idempotency_ttl_seconds": ["x"],

@@ -16,7 +16,6 @@ from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.limits.allowance import Allowance, LimiterError
-from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
@@ -240,7 +239,7 @@ class Endpoint:
             call.refuse_repeated()
             if not self._always:
                 await call.count_caller()
-                call.body = await read_body(scope, receive, self._most(node.services.settings), hold)
+                call.body = await read_body(scope, receive, self._most(call), hold)
             if scope.get("query_string"):
                 call.refuse_unknown(self._query)
             response = await self._handler(call)
@@ -253,9 +252,11 @@ class Endpoint:
         allowance = call.caller.allowance
         return response if allowance is None else _with_allowance(response, allowance)
 
-    def _most(self, settings: Settings) -> int:
-        """The largest body; a file is four thirds of its size in base64."""
-        return settings.max_body_bytes + (settings.max_upload_bytes * 4 // 3 if self._uploads else 0)
+    def _most(self, call: Call) -> int:
+        """The largest body: a file, four thirds of its size in base64, only from someone we know."""
+        settings = call.services.settings
+        file = settings.max_upload_bytes * 4 // 3 if self._uploads and call.caller.organisation_id else 0
+        return settings.max_body_bytes + file
 
     def _refused(self, found: Problem) -> Response:
         return decided(Answer(decision=Decision.DENIED, error=found)) if self._decides else refused(found)

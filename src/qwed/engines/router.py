@@ -5,7 +5,7 @@ The rows are asked in order and the first that knows the text takes it. What non
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 LONGEST = 100_000
@@ -134,7 +134,8 @@ def _fenced(text: str) -> Routed | None:
         return Routed("sql", "the fence says sql", text=fence[2])
     if named in _LANGUAGES:
         return Routed("code", f"the fence says {named}", {"language": _LANGUAGES[named]}, fence[2])
-    return None
+    inside = None if fence[2].lstrip().startswith("```") else route(fence[2])
+    return None if inside is None else replace(inside, text=fence[2])
 
 
 def _told_by(pattern: re.Pattern[str], engine: str, why: str, **parameters: str) -> Callable[[str], Routed | None]:

@@ -271,14 +271,14 @@ def test_a_body_in_a_thousand_pieces_is_one_body(bench: Bench) -> None:
 
 
 def test_a_body_that_says_it_is_too_large_is_not_asked_for(bench: Bench) -> None:
-    scope = scope_of(bench, bench.verify, (b"content-length", b"1048577"))
+    scope = scope_of(bench, f"/agents/{bench.agent_id}/tools/get_weather", (b"content-length", b"1048577"))
     sent, asked = sent_by(bench, scope, piece(b"{}", more=False))
     assert (asked, sent[0]["status"], json.loads(sent[1]["body"])["decision"]) == (0, 413, "DENIED")
 
 
 def test_a_body_that_turns_out_too_large_is_not_read_to_its_end(bench: Bench) -> None:
     pieces = [piece(bytes(600_000), more=True)] * 3
-    sent, asked = sent_by(bench, scope_of(bench, bench.verify), *pieces)
+    sent, asked = sent_by(bench, scope_of(bench, f"/agents/{bench.agent_id}/tools/get_weather"), *pieces)
     assert (asked, sent[0]["status"]) == (2, 413)
 
 

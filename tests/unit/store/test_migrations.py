@@ -32,6 +32,7 @@ class Old(NamedTuple):
 
     directory: Path
     hands: HandClock
+    version: int = 0
 
     def gate(self) -> Gate:
         return open_gate(self.directory, clock=self.hands.clock())
@@ -52,7 +53,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Old:
     assert migrate(connection, upto=request.param) == request.param
     connection.executescript(rows_of(request.param))
     connection.close()
-    return Old(directory, HandClock(NOON))
+    return Old(directory, HandClock(NOON), request.param)
 
 
 @pytest.fixture
@@ -234,12 +235,11 @@ def test_bringing_up_twice_changes_nothing(old: Old) -> None:
 
 def test_a_cut_in_the_middle_of_a_migration_leaves_the_version_before_it(old: Old) -> None:
     script = migrations()[-1][1]
-    statements = script.count(";")
-    assert statements > 10
     connection = sqlite3.connect(old.directory / FILE_NAME, isolation_level=None)
-    half = script[: script.index("CREATE TABLE webhooks")]
+    half = script[: script.rindex("CREATE TABLE")]
+    assert half.count(";") > 1
     connection.executescript(f"BEGIN IMMEDIATE;\n{half}")
     connection.close()  # without a commit, as after a cut of power
-    assert old.all("PRAGMA user_version") == [(EARLIER[-1],)]
+    assert old.all("PRAGMA user_version") == [(old.version,)]
     with old.gate() as gate:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0.5

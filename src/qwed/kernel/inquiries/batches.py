@@ -35,8 +35,8 @@ class Batches:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._log = logging.getLogger("qwed.batches")
-        self._loop = asyncio.new_event_loop()
-        self._driver = LoopDriver(self._loop, PATIENCE)
+        self._loop: asyncio.AbstractEventLoop
+        self._driver: LoopDriver
         self._closing = asyncio.Event()
         self._lines = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -47,6 +47,9 @@ class Batches:
         """Go on with what a former process has left; a second call does nothing."""
         with self._lock:
             if self._thread.ident is None:
+                # Made here: most processes never ask for a batch, and a loop holds descriptors.
+                self._loop = asyncio.new_event_loop()
+                self._driver = LoopDriver(self._loop, PATIENCE)
                 self._thread.start()
 
     async def add(self, batch: Batch) -> Problem | None:
@@ -63,7 +66,6 @@ class Batches:
     def close(self) -> None:
         """Stop soon; what was not answered is asked again after the next start."""
         if self._thread.ident is None:
-            self._loop.close()
             return
         self._tell(self._closing.set)
         self._thread.join(CLOSE_SECONDS)

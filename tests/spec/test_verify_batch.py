@@ -1,0 +1,200 @@
+"""INTERFACES 2, batch: parallel, bounded, its progress visible, and not lost when the server is."""
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import qwed
+from qwed.gate import GateError
+from qwed.kernel.inquiries import batches
+from qwed.kernel.inquiries.jobs import MOST_ITEMS
+from tests.spec.conftest import House
+from tests.support.server import Server
+
+MIXED = [
+    {"query": "2+2 = 4"},
+    {"query": "2+2 = 5", "type": "math"},
+    {"query": "SELECT id FROM t", "type": "sql"},
+    {"query": "what a day"},
+    {"query": "x > 1", "type": "logic"},
+]
+
+
+def sent(api: httpx.Client, items: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+    response = api.post("/verify/batch", json={"items": items, "options": options})
+    assert response.status_code in (200, 202), response.text
+    return finished(api, response.json()["job_id"])
+
+
+def finished(api: httpx.Client, job_id: str, seconds: float = 60) -> dict[str, Any]:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        job: dict[str, Any] = api.get(f"/verify/batch/{job_id}").json()
+        if job["status"] in ("completed", "partial", "failed"):
+            return job
+    raise AssertionError(job)
+
+
+def test_each_item_is_answered_as_its_own_endpoint_would(api: httpx.Client) -> None:
+    job = sent(api, MIXED)
+    assert (job["status"], job["progress_percent"], job["total_items"]) == ("completed", 100, 5)
+    assert (job["completed_items"], job["failed_items"]) == (5, 0)
+    assert job["summary"] == {"total": 5, "verified": 3, "failed": 2, "success_rate": 0.6}
+    assert [item["result"]["status"] for item in job["items"]] == [
+        "VERIFIED",
+        "FAILED",
+        "VERIFIED",
+        "UNKNOWN",
+        "VERIFIED",
+    ]
+    assert [item["id"] for item in job["items"]] == ["0", "1", "2", "3", "4"]
+    assert all(item["error"] is None and item["latency_ms"] >= 0 for item in job["items"])
+    alone = api.post("/verify/math", json={"expression": "2+2 = 5"}).json()
+    assert job["items"][1]["result"]["proof_ref"] == alone["proof_ref"]
+
+
+def test_the_first_that_is_not_verified_ends_a_job_that_wants_it_so(api: httpx.Client) -> None:
+    items = [{"query": "1 = 2", "type": "math"}, *({"query": f"{n} = {n}", "type": "math"} for n in range(20))]
+    job = sent(api, items, fail_fast=True, max_parallel=1)
+    assert job["status"] == "partial"
+    assert [item["status"] for item in job["items"]] == ["completed", *["skipped"] * 20]
+    assert job["summary"]["verified"] == 0
+
+
+def test_a_hundred_items_are_a_job_and_one_more_is_none(api: httpx.Client) -> None:
+    items = [{"query": f"{n}*2 = {2 * n}", "type": "math"} for n in range(MOST_ITEMS)]
+    assert sent(api, items)["summary"]["verified"] == MOST_ITEMS
+    refused = api.post("/verify/batch", json={"items": [*items, items[0]]})
+    assert refused.json()["error"]["code"] == "QWED-REQ-001"
+
+
+BAD: list[tuple[Any, str]] = [
+    ([], "QWED-REQ-001"),
+    ({}, "QWED-REQ-004"),
+    ({"items": []}, "QWED-REQ-001"),
+    ({"items": {}}, "QWED-REQ-001"),
+    ({"items": [1]}, "QWED-REQ-001"),
+    ({"items": [{}]}, "QWED-REQ-004"),
+    ({"items": [{"query": 1}]}, "QWED-REQ-001"),
+    ({"items": [{"query": "1", "type": "astrology"}]}, "QWED-REQ-003"),
+    ({"items": [{"query": "1", "kind": "math"}]}, "QWED-REQ-001"),
+    ({"items": [{"query": "1", "type": "math", "params": {"surprise": 1}}]}, "QWED-REQ-001"),
+    ({"items": [{"query": "1"}], "options": {"max_parallel": 0}}, "QWED-REQ-005"),
+    ({"items": [{"query": "1"}], "options": {"max_parallel": 11}}, "QWED-REQ-005"),
+    ({"items": [{"query": "1"}], "options": {"max_parallel": True}}, "QWED-REQ-005"),
+    ({"items": [{"query": "1"}], "options": {"fail_fast": "yes"}}, "QWED-REQ-005"),
+    ({"items": [{"query": "1"}], "options": {"hurry": True}}, "QWED-REQ-005"),
+]
+
+
+@pytest.mark.parametrize(("body", "code"), BAD, ids=lambda value: ascii(value)[:50])
+def test_a_job_with_an_item_that_cannot_be_asked_is_not_begun(api: httpx.Client, body: Any, code: str) -> None:
+    response = api.post("/verify/batch", json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, code)
+
+
+def test_the_item_that_is_wrong_is_named(api: httpx.Client) -> None:
+    response = api.post("/verify/batch", json={"items": [{"query": "1"}, {"query": "1", "type": "astrology"}]})
+    assert response.json()["error"]["message"].startswith("item 1: unknown type `astrology`")
+
+
+def test_a_job_is_its_organisations_alone(house: House) -> None:
+    with house.client("member") as ours, house.client("foreign") as theirs:
+        job = sent(ours, [{"query": "1 = 1"}])
+        for job_id in (job["job_id"], "job_0"):
+            response = theirs.get(f"/verify/batch/{job_id}")
+            assert (response.status_code, response.json()["error"]["code"]) == (404, "QWED-REQ-007")
+
+
+def test_of_a_secret_nothing_is_kept(api: httpx.Client, server: Server) -> None:
+    secret = "ghp_" + "k1L2m3N4o5P6q7R8s9T0" * 2
+    job = sent(api, [{"query": f"SELECT '{secret}'", "type": "sql"}])
+    assert secret not in api.get(f"/verify/batch/{job['job_id']}").text
+    assert "[secret:" in job["items"][0]["query"]
+
+
+def pigeons(name: str, count: int = 7) -> str:
+    """So many pigeons do not fit into one hole less: easy to say, and not decided at once."""
+    place = [[f"{name}{pigeon}x{hole}" for hole in range(count - 1)] for pigeon in range(count)]
+    housed = [f"(OR {' '.join(holes)})" for holes in place]
+    alone = [
+        f"(NOT (AND {place[one][hole]} {place[other][hole]}))"
+        for hole in range(count - 1)
+        for one in range(count)
+        for other in range(one)
+    ]
+    return f"(AND {' '.join(housed + alone)})"
+
+
+def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
+    items = [{"query": pigeons(f"p{n}n"), "type": "logic"} for n in range(40)]
+    server = Server(tmp_path / "data")
+    headers = {"X-API-Key": server.owner_key}
+    body = {"items": items, "options": {"max_parallel": 1}}
+
+    def post() -> None:
+        with pytest.raises(httpx.TransportError):
+            httpx.post(f"{server.base_url}/verify/batch", json=body, headers=headers, timeout=60)
+
+    asking = threading.Thread(target=post)
+    asking.start()
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as api:
+        job_id = begun(tmp_path / "data")
+        before: dict[str, Any] = {"completed_items": 0}
+        while before["completed_items"] == 0:
+            before = api.get(f"/verify/batch/{job_id}").json()
+        server.kill()
+    asking.join()
+    assert before["status"] == "processing"
+    assert 0 < before["progress_percent"] < 100
+    again = Server(tmp_path / "data")
+    try:
+        with httpx.Client(base_url=again.base_url, headers=headers, timeout=60) as api:
+            job = finished(api, job_id)
+    finally:
+        again.stop()
+    assert (job["status"], job["completed_items"]) == ("completed", 40)
+    assert {item["result"]["status"] for item in job["items"]} == {"FAILED"}
+    kept = [item for item in before["items"] if item["status"] == "completed"]
+    assert kept == job["items"][: len(kept)]
+
+
+def begun(directory: Path) -> str:
+    """The one job a server has kept, as soon as it has."""
+    connection = sqlite3.connect(f"file:{directory / 'qwed.db'}?mode=ro", uri=True)
+    try:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            for (job_id,) in connection.execute("SELECT job_id FROM jobs"):
+                return str(job_id)
+        raise AssertionError("no job was kept")
+    finally:
+        connection.close()
+
+
+def test_in_process_a_batch_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    with qwed.open() as gate:
+        job = gate.verify_batch([{"query": "1 = 1"}, {"query": "1 = 2"}])
+        assert (job.status, job.summary["verified"]) == ("completed", 1)
+        assert gate.get_batch_status(job.job_id) == job
+
+
+def test_an_organisation_has_so_many_open_jobs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_OPEN", 0)
+    with qwed.open() as gate, pytest.raises(GateError) as raised:
+        gate.verify_batch([{"query": "1 = 1"}])
+    assert raised.value.code == "QWED-SYS-001"
+
+
+def test_a_job_is_forgotten_when_its_time_is_over() -> None:
+    with qwed.open(batch_ttl_seconds=0) as gate:
+        with pytest.raises(GateError) as raised:
+            gate.verify_batch([{"query": "1 = 1"}])
+        assert raised.value.code == "QWED-REQ-007"
+        assert gate.services.store.open_jobs() == []
