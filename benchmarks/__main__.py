@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import in_process, over_http
+from benchmarks import engines, in_process, over_http
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -17,11 +17,13 @@ def main() -> int:
     """Run everything once; 0 whatever the figures say, because a figure is not a test."""
     _say("in process: decisions beside Cedar")
     inside = _inside(interleaved(in_process.contenders(), ROUNDS))
+    _say("engines and guards, beside bandit and a bare parse")
+    judged = _judged(interleaved(engines.contenders(), ROUNDS))
     _say("over HTTP: durable decisions beside bare echo")
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
         resident = ("idle server, resident MB, workers apart", f"{rig.resident_mb:.0f}", "< 120")
-    _print([*inside, *outside, resident])
+    _print([*inside, *judged, *outside, resident])
     return 0
 
 
@@ -32,6 +34,24 @@ def _inside(seen: dict[str, list[float]]) -> list[Row]:
         for peer in names[2:]:
             aim = "<= 0.25" if name == names[0] else ""
             rows.append((f"{name} / {peer}", _share(ratio(seen[name], seen[peer])), aim))
+    return rows
+
+
+_PEERS = (
+    ("sql engine, new text", "bare sqlglot parse of the same"),
+    ("python guard, 5 lines", "bandit, 5 lines"),
+    ("python guard, 1,000 lines", "bandit, 1,000 lines"),
+    ("python guard, 1,000 lines", "bare ast.parse, 1,000 lines"),
+    ("python guard, 1,000 lines", "python guard, 5 lines"),
+)
+
+
+def _judged(seen: dict[str, list[float]]) -> list[Row]:
+    rows = [(f"{name}, us of CPU", str(figure(values)), "") for name, values in seen.items()]
+    for ours, theirs in _PEERS:
+        # Two hundred times the lines: linear is at most two hundred times the work.
+        aim = "<= 200" if ours.startswith("python guard, 1,000") and theirs == "python guard, 5 lines" else ""
+        rows.append((f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), aim))
     return rows
 
 

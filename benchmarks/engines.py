@@ -1,0 +1,94 @@
+"""What one verdict costs, engine by engine, in process and CPU time: medians in microseconds, beside bare peers."""
+
+import ast
+import itertools
+import time
+from collections.abc import Callable
+
+import sqlglot
+from bandit.core.config import BanditConfig
+from bandit.core.manager import BanditManager
+
+from qwed.engines import logic, math, sql
+from qwed.engines.protocol import EngineRequest
+from qwed.guards import python_code, shell
+from qwed.words import Status
+
+_numbers = itertools.count(1)
+
+QUERY = """
+SELECT c.name, sum(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id
+WHERE o.placed_at >= DATE '2026-01-01' AND c.region = 'r{0}' GROUP BY c.name HAVING sum(o.total) > {0}
+ORDER BY spent DESC LIMIT 10
+"""
+FIVE_LINES = """\
+import math
+values = [math.sqrt(n) for n in range({0})]
+total = sum(values)
+mean = total / len(values)
+print(f"{{mean:.2f}}")
+"""
+FUNCTION = """\
+def worker_{0}(rows, limit={0}):
+    kept = []
+    for row in rows:
+        if row["total"] > limit and row.get("state") != "closed":
+            kept.append({{"id": row["id"], "total": round(row["total"] * 1.2, 2)}})
+    kept.sort(key=lambda each: each["total"])
+    names = ", ".join(str(each["id"]) for each in kept)
+    return f"{{len(kept)}} rows: {{names}}"
+
+"""
+COMMAND = "find ./data{0} -name '*.csv' | xargs grep -l total | sort | head -20"
+SMT = "(AND (GT x {0}) (LT x (PLUS {0} 10)) (IMPLIES p (EQ y (TIMES 2 x))) p)"
+
+
+def thousand_lines(number: int) -> str:
+    """A thousand lines of ordinary functions."""
+    return "".join(FUNCTION.format(number + n) for n in range(112))[:-1]
+
+
+def contenders() -> dict[str, Callable[[], float]]:
+    """Microseconds of processor time per verdict, on a new text each time."""
+    bandit = BanditManager(BanditConfig(), "file")
+    return {
+        "sql engine, new text": _each(lambda n: _verified(sql.verify(EngineRequest(query=QUERY.format(n)))), 20),
+        "bare sqlglot parse of the same": _each(lambda n: sqlglot.parse_one(QUERY.format(n), "postgres"), 20),
+        "python guard, 5 lines": _each(lambda n: python_code.findings(FIVE_LINES.format(n)), 50),
+        "python guard, 1,000 lines": _each(lambda n: python_code.findings(thousand_lines(n)), 1),
+        "bandit, 5 lines": _each(lambda n: _bandit(bandit, FIVE_LINES.format(n)), 20),
+        "bandit, 1,000 lines": _each(lambda n: _bandit(bandit, thousand_lines(n)), 1),
+        "bare ast.parse, 1,000 lines": _each(lambda n: ast.parse(thousand_lines(n)), 1),
+        "logic engine, a satisfiable formula": _each(
+            lambda n: _verified(logic.verify(EngineRequest(query=SMT.format(n)))), 10
+        ),
+        "math engine, a value": _each(lambda n: _verified(math.verify(EngineRequest(query=f"{n}*7 = {7 * n}"))), 200),
+        "math engine, an identity": _each(
+            lambda n: _verified(math.verify(EngineRequest(query=f"(x+{n})^2 = x^2 + {2 * n}*x + {n * n}"))), 5
+        ),
+        "shell guard, a pipeline": _each(lambda n: shell.findings(COMMAND.format(n)), 50),
+    }
+
+
+def _verified(verdict: object) -> None:
+    status = getattr(verdict, "status", None)
+    if status is not Status.VERIFIED:
+        raise RuntimeError(f"not verified: {verdict}")
+
+
+def _bandit(manager: BanditManager, code: str) -> None:
+    """One scan by its own engine, without its reports; private, because it offers no public way."""
+    import io
+
+    manager._parse_file("bench.py", io.BytesIO(code.encode()), ["bench.py"])
+
+
+def _each(run: Callable[[int], object], times: int) -> Callable[[], float]:
+    def measured() -> float:
+        numbers = [next(_numbers) for _ in range(times)]
+        started = time.process_time()
+        for number in numbers:
+            run(number)
+        return (time.process_time() - started) / times * 1e6
+
+    return measured

@@ -1,0 +1,85 @@
+"""Forms: the fields a JSON body would have, and one file."""
+
+import base64
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from qwed.api.body import Refused
+from qwed.api.multipart import LONGEST_FIELD, MOST_PARTS, read_form
+
+EDGE = "----edge"
+
+
+def part(name: str, content: bytes, filename: str | None = None) -> bytes:
+    named = f'Content-Disposition: form-data; name="{name}"'
+    named += "" if filename is None else f'; filename="{filename}"'
+    return f"--{EDGE}\r\n{named}\r\n\r\n".encode() + content + b"\r\n"
+
+
+def call_of(body: bytes, kind: str = f"multipart/form-data; boundary={EDGE}", most: int = 1 << 20) -> Any:
+    settings = SimpleNamespace(max_upload_bytes=most)
+    return SimpleNamespace(body=body, header=lambda _name: kind, services=SimpleNamespace(settings=settings))
+
+
+def read(*parts: bytes, end: bytes = f"--{EDGE}--\r\n".encode(), most: int = 1 << 20) -> dict[str, Any]:
+    return read_form(call_of(b"".join(parts) + end, most=most))
+
+
+def test_fields_and_the_file_become_one_body() -> None:
+    fields = read(part("query", b"rows = 2"), part("file", b"a\n1\n2\n", "a.csv"), part("format", b"csv"))
+    assert fields == {"query": "rows = 2", "content_base64": base64.b64encode(b"a\n1\n2\n").decode(), "format": "csv"}
+
+
+def test_any_bytes_may_stand_in_the_file() -> None:
+    content = bytes(range(256)) * 10 + b"\r\n--" + EDGE[:-1].encode() + b"\r\n"
+    fields = read(part("anything", content, "../../etc/passwd"))
+    assert base64.b64decode(fields["content_base64"]) == content
+
+
+def test_options_and_params_are_json() -> None:
+    fields = read(part("options", b'{"timeout_ms": 2000}'), part("params", b'{"format": "csv"}'))
+    assert fields == {"options": {"timeout_ms": 2000}, "params": {"format": "csv"}}
+
+
+def test_letters_of_any_language_may_stand_in_a_field() -> None:
+    assert read(part("query", "größe = 2".encode())) == {"query": "größe = 2"}
+
+
+WRONG: list[tuple[str, bytes, str]] = [
+    ("no end", part("query", b"1"), "ends before"),
+    ("nothing", b"", "cannot be read|ends before"),
+    ("another edge", part("query", b"1").replace(EDGE.encode(), b"----other"), "cannot be read|ends before"),
+    ("cut in a header", f"--{EDGE}\r\nContent-Disp".encode(), "cannot be read|ends before"),
+    ("no name", f"--{EDGE}\r\nContent-Type: a\r\n\r\n1\r\n--{EDGE}--\r\n".encode(), "no name"),
+    ("twice", part("query", b"1") * 2 + f"--{EDGE}--\r\n".encode(), "twice"),
+    ("two files", part("a", b"1", "a") + part("b", b"1", "b") + f"--{EDGE}--\r\n".encode(), "twice"),
+    ("no text", part("query", b"\xff\xfe") + f"--{EDGE}--\r\n".encode(), "not UTF-8"),
+    ("no json", part("options", b"{") + f"--{EDGE}--\r\n".encode(), "not JSON"),
+    ("deep json", part("options", b"[" * 60_000) + f"--{EDGE}--\r\n".encode(), "not JSON"),
+    ("long field", part("query", b"1" * (LONGEST_FIELD + 1)) + f"--{EDGE}--\r\n".encode(), "longer than"),
+    (
+        "many parts",
+        b"".join(part(f"p{n}", b"1") for n in range(MOST_PARTS + 1)) + f"--{EDGE}--\r\n".encode(),
+        "more than",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "said"), WRONG, ids=[name for name, _, _ in WRONG])
+def test_a_form_that_is_none_is_refused_and_says_why(name: str, body: bytes, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        read_form(call_of(body))
+
+
+def test_a_form_without_an_edge_is_refused() -> None:
+    with pytest.raises(Refused, match="boundary"):
+        read_form(call_of(b"", "multipart/form-data"))
+
+
+def test_a_file_has_a_largest_size() -> None:
+    assert read(part("file", b"123", "a"), most=3)
+    with pytest.raises(Refused, match="larger than 3 bytes") as raised:
+        read(part("file", b"1234", "a"), most=3)
+    assert raised.value.problem.code == "QWED-REQ-002"
