@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import engines, in_process, over_http
+from benchmarks import engines, in_process, over_http, under_fire
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -23,7 +23,8 @@ def main() -> int:
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
         resident = ("idle server, resident MB, workers apart", f"{rig.resident_mb:.0f}", "< 120")
-    _print([*inside, *judged, *outside, resident])
+    _say("under fire: /health while the engines work on bombs")
+    _print([*inside, *judged, *outside, resident, *_under_fire()])
     return 0
 
 
@@ -85,6 +86,16 @@ def _outside(seen: dict[str, list[over_http.Load]]) -> list[Row]:
         share = ratio([load.per_second for load in results], echo)
         rows.append((f"{name} / echo", _share(share), AIMS.get(name, "")))
     return rows
+
+
+def _under_fire() -> list[Row]:
+    quiet, busy = under_fire.measure()
+    name = f"/health while {under_fire.SENDERS} connections send bombs"
+    return [
+        ("/health at rest, median and worst ms", f"{quiet.median:.1f}, {quiet.worst:.1f}", ""),
+        (f"{name}, median ms of {busy.beats}", f"{busy.median:.1f}", ""),
+        (f"{name}, p99 and worst ms", f"{busy.p99:.1f}, {busy.worst:.1f}", "< 100"),
+    ]
 
 
 def _share(found: Figure) -> str:

@@ -133,12 +133,19 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | A
     action_hash = hashlib.sha256(text).hexdigest()
     file = file_of(raw)
     if file is not None:
-        hidden = f"sha256:{hashlib.sha256(file.encode()).hexdigest()}"
-        text = canonical({**members, "parameters": {**members["parameters"], FILE: hidden}})
+        text = canonical({**members, "parameters": without_file(members["parameters"])})
     if "parameters" in members:
         # Our own copy: what the caller does to theirs afterwards must not change what was read.
         members["parameters"] = msgspec.json.decode(text)["parameters"]
     return Action(**members, cost=cost, canonical=text, hash=action_hash, file=file)
+
+
+def without_file(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters with the hash of a file in its place."""
+    file = parameters.get(FILE)
+    if not isinstance(file, str):
+        return parameters
+    return {**parameters, FILE: f"sha256:{hashlib.sha256(file.encode()).hexdigest()}"}
 
 
 def file_of(raw: Mapping[str, Any]) -> str | None:

@@ -1,12 +1,13 @@
 """Forms: the fields a JSON body would have, and one file."""
 
 import base64
+import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from qwed.api.body import Refused
+from qwed.api.body import Refused, parse_json
 from qwed.api.multipart import LONGEST_FIELD, MOST_PARTS, read_form
 
 EDGE = "----edge"
@@ -83,3 +84,40 @@ def test_a_file_has_a_largest_size() -> None:
     with pytest.raises(Refused, match="larger than 3 bytes") as raised:
         read(part("file", b"1234", "a"), most=3)
     assert raised.value.problem.code == "QWED-REQ-002"
+
+
+LARGE = base64.b64encode(bytes(400_000)).decode()
+
+
+@pytest.mark.parametrize("gap", ["", " ", "\n  "])
+def test_a_large_file_in_json_is_read_like_any_text(gap: str) -> None:
+    text = f'{{"a": [1, {{"content_base64"{gap}:{gap}"{LARGE}", "format": "csv"}}], "b": "content_base64"}}'
+    assert parse_json(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"content_base64": "{LARGE}\\u0041", "b": 1}}',
+        f'{{"content_base64": "{LARGE}é", "b": 1}}',
+        f'{{"x\\"content_base64": "{LARGE}", "b": 1}}',
+        f'{{"b": "\\"content_base64\\": \\"{LARGE}\\""}}',
+        f'{{"content_base64": ["{LARGE}"]}}',
+    ],
+)
+def test_what_only_looks_like_a_file_is_read_like_any_text(text: str) -> None:
+    assert parse_json(text.encode()) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"content_base64": "{LARGE}',
+        f'{{"content_base64": "{LARGE}", "content_base64": "x"}}',
+        f'{{"content_base64": "{LARGE}", }}',
+        f'{{"content_base64": "{LARGE}"',
+    ],
+)
+def test_json_that_is_none_is_refused_with_a_file_in_it_too(text: str) -> None:
+    with pytest.raises(Refused):
+        parse_json(text.encode())

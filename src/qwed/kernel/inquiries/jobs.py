@@ -12,11 +12,11 @@ from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import detect
 from qwed.kernel.inquiries.reading import ASKED, read_inquiry
 from qwed.kernel.masking import masked
-from qwed.kernel.request import quoted
+from qwed.kernel.request import quoted, without_file
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
 from qwed.store.job import COMPLETED, FAILED, PENDING, SKIPPED, Job, JobItem
-from qwed.words import ErrorCode, Status, sha256_of
+from qwed.words import ErrorCode, Status
 from qwed.words.ids import timed_id
 
 MOST_ITEMS = 100
@@ -145,9 +145,7 @@ def _code_of(found: Problem) -> ErrorCode:
 def forgotten(item: JobItem) -> tuple[str, str | None]:
     """The query and the parameters as they are kept once answered: no secret, no file."""
     params = None if item.params is None else msgspec.json.decode(item.params)
-    if isinstance(params, dict) and isinstance(params.get("content_base64"), str):
-        params["content_base64"] = f"sha256:{sha256_of(params['content_base64'])}"
-    return mask(item.query), None if params is None else _encode(masked(params)).decode()
+    return mask(item.query), None if params is None else _encode(masked(without_file(params))).decode()
 
 
 def find_batch(job_id: str, organisation_id: str, services: Services) -> JobView | Problem:

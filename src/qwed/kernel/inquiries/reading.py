@@ -7,7 +7,7 @@ from qwed.engines.pool import LONGEST_SECONDS
 from qwed.engines.protocol import EngineRequest
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
-from qwed.kernel.request import quoted
+from qwed.kernel.request import FILE, quoted, without_file
 from qwed.words import ErrorCode, NotCanonical, sha256_of
 
 DEFAULT_MS = 30_000
@@ -34,8 +34,8 @@ ASKED: dict[str, Asked] = {
     _CODE: Asked(("code", "query"), ("language",)),
     "sql": Asked(("query", "sql"), ("schema_ddl", "dialect", "allowed_tables", "allow_mutation")),
     "fact": Asked(("claim", "query"), ("context",), required=("context",)),
-    "stats": Asked(("query", "claim"), ("content_base64", "format"), required=("content_base64",)),
-    "image": Asked(("claim", "query"), ("content_base64",), required=("content_base64",)),
+    "stats": Asked(("query", "claim"), (FILE, "format"), required=(FILE,)),
+    "image": Asked(("claim", "query"), (FILE,), required=(FILE,)),
     "consensus": Asked(("query", "expression"), ("verification_mode", "mode", "min_confidence")),
 }
 AUTO = Asked(("query",), tuple(dict.fromkeys(name for row in ASKED.values() for name in row.parameters)))
@@ -89,7 +89,7 @@ def inquiry_of(engine: str, text: str, parameters: Mapping[str, Any], options: O
     kept = dict(parameters)
     strict = engine == _CODE or (engine == "sql" and kept.pop("allow_mutation", False) is not True)
     try:
-        digest = sha256_of({"engine": engine, "input": text, "parameters": kept, "strict": strict})
+        digest = sha256_of({"engine": engine, "input": text, "parameters": without_file(kept), "strict": strict})
     except NotCanonical as why:
         return problem(ErrorCode.MALFORMED, f"the parameters are no plain values: {why}")
     code = text if engine == _CODE else ""
