@@ -37,7 +37,7 @@ def peak_mb(process: int) -> int:
     return int(line.split()[1]) >> 10
 
 
-@pytest.mark.parametrize("bomb", bombs(), ids=lambda bomb: bomb.name)
+@pytest.mark.parametrize("bomb", list(bombs()), ids=lambda bomb: bomb.name)
 def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None:
     body = {**bomb.body, "options": {"timeout_ms": SECONDS * 1000}}
     with httpx.Client(base_url=yard.base_url, headers={"X-API-Key": yard.owner_key}, timeout=3 * SECONDS) as api:

@@ -1,9 +1,8 @@
-"""INTERFACES 3: text of the logic language to a tree. S-expressions and one infix comparison share the tree.
+"""INTERFACES 3: S-expressions to the tree that every notation shares.
 
 The tree is built while the LALR tables reduce, so no depth of input becomes depth of our own stack.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +25,11 @@ class Refusal(Exception):
 
 
 class NotFormal(Exception):
-    """The text is not in the language at all, so nothing was claimed in it."""
+    """The text is in no notation that is read here, so nothing was claimed in it."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A parenthesised list."""
+    """A list whose first item says what it is."""
 
     items: tuple["Atom | Form", ...]
     at: int
@@ -52,23 +55,13 @@ Tree = Atom | Form
 
 _GRAMMAR = r"""
 script: item+
-?item: NAME | SIGNED | STRING | SYMBOL | form
+?item: NAME | NUMBER | STRING | SYMBOL | form
 form: OPEN item* CLOSE
 
-?comparison: sum COMPARE sum -> compare | OPEN comparison CLOSE -> inner
-?sum: addend | addend (ADD addend)+ -> chain
-?addend: factor | factor (MUL factor)+ -> chain
-?factor: NAME | UNSIGNED | MINUS factor -> negate | OPEN sum CLOSE -> inner
-
 NAME: /[^\W\d]\w*/
-SIGNED.2: /(?<!\w)-?\d+(\.\d+)?(?![\w.])/
-UNSIGNED: /\d+(\.\d+)?(?![\w.])/
+NUMBER.2: /(?<!\w)-?\d+(\.\d+)?(?![\w.])/
 STRING: /"[^"\\]*"/
 SYMBOL: /==|!=|<=|>=|[-+*\/=<>]/
-COMPARE: /==|!=|<=|>=|[=<>]/
-ADD: /[-+]/
-MUL: /[*\/]/
-MINUS: "-"
 OPEN: "("
 CLOSE: ")"
 COMMENT: /[;#][^\n]*/
@@ -76,29 +69,42 @@ COMMENT: /[;#][^\n]*/
 %ignore /\s+/
 """
 
-_PIECES = re.compile(r'"[^"]*"|[;#][^\n]*|(?P<compare>==|!=|<=|>=|[=<>])|(?P<open>\()|(?P<word>\w+)|\S')
-
 
 def form(items: Sequence[Tree], at: int) -> Form:
     """A list of `items`; Refusal where it nests too deeply."""
     depth = 1 + max((item.depth for item in items), default=0)
     if depth > MAX_DEPTH:
-        raise Refusal("PARSE_ERROR", f"nested deeper than {MAX_DEPTH}, write a flatter formula", at)
+        raise too_deep(at)
     return Form(tuple(items), at, depth)
 
 
-def _call(operator: str, *arguments: Tree) -> Tree:
+def call(operator: str, *arguments: Tree) -> Form:
+    """`operator` applied to `arguments`, placed where the first of them stands."""
     at = arguments[0].at
     return form([Atom("SYMBOL", operator, at), *arguments], at)
 
 
-def _atom(token: Token | Tree) -> Tree:
-    if not isinstance(token, Token):
-        return token
-    if token.type in ("SIGNED", "UNSIGNED") and len(token) > MAX_DIGITS:
-        raise Refusal("PARSE_ERROR", f"a number has more than {MAX_DIGITS} digits", token.start_pos)
-    kind = "NUMBER" if token.type in ("SIGNED", "UNSIGNED") else token.type
-    return Atom(kind, str(token), token.start_pos or 0)
+def apply(name: Atom, *arguments: Tree) -> Form:
+    """An uninterpreted predicate or function; its atom's kind keeps it apart from every operator."""
+    return form([name, *arguments], name.at)
+
+
+def number(text: str, at: int) -> Atom:
+    """A literal; Refusal where it has too many digits."""
+    if len(text) > MAX_DIGITS:
+        raise Refusal("PARSE_ERROR", f"a number has more than {MAX_DIGITS} digits", at)
+    return Atom("NUMBER", text, at)
+
+
+def too_deep(at: int) -> Refusal:
+    """What is said of a formula beyond MAX_DEPTH."""
+    return Refusal("PARSE_ERROR", f"nested deeper than {MAX_DEPTH}, write a flatter formula", at)
+
+
+def unexpected(text: str, at: int) -> Refusal:
+    """What is said of a text that is wrong at `at`."""
+    wrong = f"unexpected `{text[at : at + 12]}` at {at}" if at < len(text) else f"the text ends too early at {at}"
+    return Refusal("PARSE_ERROR", wrong, at)
 
 
 class _Build(Transformer[Token, Tree]):
@@ -112,68 +118,21 @@ class _Build(Transformer[Token, Tree]):
         at = opening.start_pos or 0 if isinstance(opening, Token) else opening.at
         return form([_atom(item) for item in items[1:-1]], at)
 
-    def compare(self, items: list[Token | Tree]) -> Tree:
-        return _call(str(items[1]), _atom(items[0]), _atom(items[2]))
 
-    def inner(self, items: list[Token | Tree]) -> Tree:
-        return _atom(items[1])
-
-    def negate(self, items: list[Token | Tree]) -> Tree:
-        return _call("NEG", _atom(items[1]))
-
-    def chain(self, items: list[Token | Tree]) -> Tree:
-        """`a - b + c` as (+ a (NEG b) c) and `a / b * c` as (/ (* a c) b): as deep as written, not as long."""
-        kept = [_atom(items[0])]
-        turned: list[Tree] = []
-        for sign, item in zip(items[1::2], items[2::2], strict=True):
-            (kept if sign in ("+", "*") else turned).append(_atom(item))
-        if items[1] in ("+", "-"):
-            return _call("+", *kept, *(_call("NEG", item) for item in turned))
-        return _call("/", _product(kept), _product(turned)) if turned else _product(kept)
+def _atom(token: Token | Tree) -> Tree:
+    if not isinstance(token, Token):
+        return token
+    at = token.start_pos or 0
+    return number(str(token), at) if token.type == "NUMBER" else Atom(token.type, str(token), at)
 
 
-def _product(factors: list[Tree]) -> Tree:
-    return factors[0] if len(factors) == 1 else _call("*", *factors)
+_PARSER = Lark(_GRAMMAR, parser="lalr", start="script", transformer=_Build(), keep_all_tokens=True)
 
 
-_PARSER = Lark(
-    _GRAMMAR,
-    parser="lalr",
-    lexer="contextual",
-    start=["script", "comparison"],
-    transformer=_Build(),
-    keep_all_tokens=True,
-)
-
-
-def read(text: str) -> list[Tree]:
-    """The statements of `text`; Refusal says where it is wrong, NotFormal that it is no formula."""
-    if len(text) > MAX_CHARACTERS:
-        raise Refusal("PARSE_ERROR", f"longer than {MAX_CHARACTERS} characters, split it", MAX_CHARACTERS)
-    start = _start_of(text)
+def read_script(text: str) -> list[Tree]:
+    """The S-expressions of `text`; Refusal says where it is wrong."""
     try:
-        parsed = _PARSER.parse(text, start=start)
+        return list(_PARSER.parse(text))  # type: ignore[call-overload, no-any-return]  # the transformer's own types
     except UnexpectedInput as wrong:
         at = wrong.pos_in_stream if wrong.pos_in_stream is not None and wrong.pos_in_stream >= 0 else len(text)
-        raise Refusal("PARSE_ERROR", _what_is_wrong(text, at), at) from None
-    return list(parsed) if start == "script" else [parsed]  # type: ignore[call-overload, list-item]  # the transformer's own types
-
-
-def _what_is_wrong(text: str, at: int) -> str:
-    return f"unexpected `{text[at : at + 12]}` at {at}" if at < len(text) else f"the text ends too early at {at}"
-
-
-def _start_of(text: str) -> str:
-    """In an S-expression a comparison sign follows its parenthesis; in infix it never does."""
-    before, first, words = "", "", 0
-    for piece in _PIECES.finditer(text):
-        if piece[0][0] in ";#":
-            continue
-        if piece.lastgroup == "compare" and before not in ("", "("):
-            return "comparison"
-        before = piece[0]
-        first = first or before
-        words += 1
-    if first in ("(", ")") or words == 1:
-        return "script"
-    raise NotFormal
+        raise unexpected(text, at) from None

@@ -13,7 +13,8 @@ from typing import Any
 import z3
 
 from qwed.engines._logic_syntax import Refusal
-from qwed.engines._logic_types import Kind, Sort, Symbol, Term
+from qwed.engines._logic_types import SORT_OF, Kind, Relation, Sort, Symbol, Term
+from qwed.engines._logic_walk import Step, each, walk
 
 MAX_EXPONENT = 64
 MAX_WEIGHT = 4_300
@@ -50,28 +51,35 @@ class Compiler:
 
     def truth(self, term: Term) -> Truth:
         """The two formulas of a Bool term."""
+        return walk(self._truth(term))
+
+    def _truth(self, term: Term) -> Step[Truth]:
         if term.operator in ("NAME", "TRUTH"):
             return self._sure(self._constant(term) if term.operator == "NAME" else self._literal(term.text == "true"))
         if term.operator in ("EQ", "NE") and term.arguments[0].kind is Kind.TRUTH:
-            return self._connective("IFF" if term.operator == "EQ" else "XOR", term)
+            return (yield self._connective("IFF" if term.operator == "EQ" else "XOR", term))
         if term.operator in _COMPARISONS:
-            return self._comparison(term)
+            return (yield self._comparison(term))
         if term.operator in _QUANTIFIERS:
-            return self._quantified(term)
-        return self._connective(term.operator, term)
+            return (yield self._quantified(term))
+        return (yield self._connective(term.operator, term))
 
-    def value(self, term: Term) -> Value:
-        """The value of a number or string term."""
+    def _value(self, term: Term) -> Step[Value]:
+        """The value of a term that is no truth value."""
         if term.operator == "NAME":
             return Value(self._constant(term), None, NAME_WEIGHT)
         if term.operator in _LITERALS:
             return _LITERALS[term.operator](self, term)
         if term.operator == "IF":
-            return self._chosen(term)
-        result = _ARITHMETIC[term.operator](self, term, [self.value(argument) for argument in term.arguments])
+            return (yield self._chosen(term))
+        parts: list[Value] = yield self._values(term)
+        result = _ARITHMETIC[term.operator](self, term, parts)
         if result.weight > MAX_WEIGHT:
             raise Refusal("TYPE_ERROR", "the numbers here grow too large, use smaller factors or exponents", term.at)
         return result
+
+    def _values(self, term: Term) -> Step[list[Value]]:
+        return each(self._value(argument) for argument in term.arguments)
 
     def _constant(self, term: Term) -> Any:
         symbol = term.symbol
@@ -81,7 +89,16 @@ class Compiler:
 
     def constant(self, symbol: Symbol) -> Any:
         """The z3 constant of a variable."""
-        return _MAKERS[symbol.sort](symbol.name, self.context)
+        return z3.Const(symbol.name, self.sort(symbol.sort))
+
+    def sort(self, sort: Sort) -> Any:
+        """The z3 sort; things are uninterpreted."""
+        return _SORTS[sort](self.context)
+
+    def relation(self, relation: Relation) -> Any:
+        """The z3 declaration of a predicate or function."""
+        taken = [self.sort(SORT_OF[slot.kind]) for slot in relation.arguments]
+        return z3.Function(relation.name, *taken, self.sort(SORT_OF[relation.result.kind]))
 
     def _literal(self, truth: bool) -> Any:
         return z3.BoolVal(truth, self.context)
@@ -89,32 +106,45 @@ class Compiler:
     def _sure(self, formula: Any) -> Truth:
         return Truth(formula, z3.Not(formula))
 
-    def _connective(self, operator: str, term: Term) -> Truth:
-        parts = [self.truth(argument) for argument in term.arguments]
+    def _connective(self, operator: str, term: Term) -> Step[Truth]:
+        parts: list[Truth] = yield each(self._truth(argument) for argument in term.arguments)
         holds, fails = _CONNECTIVES[operator](parts)
         if all(part.total for part in parts):
             return self._sure(holds)
         return Truth(holds, fails, total=False)
 
-    def _comparison(self, term: Term) -> Truth:
-        one, other = (self.value(argument) for argument in term.arguments)
-        formula = _COMPARISONS[term.operator](one.value, other.value)
-        defined = self._both(one.defined, other.defined)
+    def _comparison(self, term: Term) -> Step[Truth]:
+        """A comparison or a predicate: undecided where one of its values is undefined."""
+        parts: list[Value] = yield self._values(term)
+        if term.operator == "APPLY":
+            formula = self._applied(term, parts).value
+        else:
+            formula = _COMPARISONS[term.operator](*(part.value for part in parts))
+        defined = self._defined(parts)
         if defined is None:
             return self._sure(formula)
         return Truth(z3.And(defined, formula), z3.And(defined, z3.Not(formula)), total=False)
 
-    def _quantified(self, term: Term) -> Truth:
-        body = self.truth(term.arguments[0])
+    def _applied(self, term: Term, parts: list[Value]) -> Value:
+        declared = self.relation(term.relation)  # type: ignore[arg-type]  # an APPLY has a relation
+        arguments = [
+            _real(part.value) if declared.domain(index).kind() == z3.Z3_REAL_SORT else part.value
+            for index, part in enumerate(parts)
+        ]
+        return Value(declared(*arguments), self._defined(parts), NAME_WEIGHT)
+
+    def _quantified(self, term: Term) -> Step[Truth]:
+        body: Truth = yield self._truth(term.arguments[0])
         bound = [self.constants.get(symbol, self.constant(symbol)) for symbol in term.names]
         every, some = (z3.ForAll, z3.Exists) if term.operator == "FORALL" else (z3.Exists, z3.ForAll)
         if body.total:
             return self._sure(every(bound, body.holds))
         return Truth(every(bound, body.holds), some(bound, body.fails), total=False)
 
-    def _chosen(self, term: Term) -> Value:
-        condition = self.truth(term.arguments[0])
-        one, other = self.value(term.arguments[1]), self.value(term.arguments[2])
+    def _chosen(self, term: Term) -> Step[Value]:
+        condition: Truth = yield self._truth(term.arguments[0])
+        one: Value = yield self._value(term.arguments[1])
+        other: Value = yield self._value(term.arguments[2])
         value = z3.If(condition.holds, *_same_sort(one.value, other.value))
         weight = max(one.weight, other.weight)
         if condition.total and one.defined is None and other.defined is None:
@@ -229,11 +259,12 @@ def _choice(parts: list[Truth]) -> tuple[Any, Any]:
     return holds, z3.Or(z3.And(condition.holds, one.fails), z3.And(condition.fails, other.fails))
 
 
-_MAKERS: dict[Sort, Callable[[str, Any], Any]] = {
-    Sort.BOOL: z3.Bool,
-    Sort.INT: z3.Int,
-    Sort.REAL: z3.Real,
-    Sort.STRING: z3.String,
+_SORTS: dict[Sort, Callable[[Any], Any]] = {
+    Sort.BOOL: z3.BoolSort,
+    Sort.INT: z3.IntSort,
+    Sort.REAL: z3.RealSort,
+    Sort.STRING: z3.StringSort,
+    Sort.THING: lambda context: z3.DeclareSort("Thing", context),
 }
 _QUANTIFIERS = ("FORALL", "EXISTS")
 _CONNECTIVES: dict[str, Callable[[list[Truth]], tuple[Any, Any]]] = {
@@ -245,13 +276,15 @@ _CONNECTIVES: dict[str, Callable[[list[Truth]], tuple[Any, Any]]] = {
     "XOR": _difference_of_truth,
     "IF": _choice,
 }
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+_COMPARISONS: dict[str, Callable[..., Any]] = {
     "EQ": lambda one, other: one == other,
     "NE": lambda one, other: one != other,
     "GT": lambda one, other: one > other,
     "LT": lambda one, other: one < other,
     "GE": lambda one, other: one >= other,
     "LE": lambda one, other: one <= other,
+    "WHOLE": lambda value: z3.IsInt(_real(value)),
+    "APPLY": lambda *_: None,
 }
 _LITERALS: dict[str, Callable[[Compiler, Term], Value]] = {"NUMBER": Compiler._number, "STRING": Compiler._string}
 _ARITHMETIC: dict[str, Callable[[Compiler, Term, list[Value]], Value]] = {
@@ -263,4 +296,5 @@ _ARITHMETIC: dict[str, Callable[[Compiler, Term, list[Value]], Value]] = {
     "DIV": Compiler._quotient,
     "MOD": Compiler._remainder,
     "POW": Compiler._power,
+    "APPLY": Compiler._applied,
 }

@@ -12,7 +12,6 @@ COMMENT_CUT = "comment_cuts_predicate"
 EXECUTABLE_COMMENT = "executable_comment"
 NESTED_COMMENT = "nested_comment"
 
-_RUNS_COMMENTS = frozenset({"", "mysql", "doris", "starrocks"})
 _OPENS_PREDICATE = frozenset({TokenType.WHERE, TokenType.HAVING, TokenType.ON, TokenType.QUALIFY})
 _ENDS_PREDICATE = frozenset(
     {
@@ -48,16 +47,19 @@ class Comment:
     """A condition is open here, or this is the end of a UNION."""
     last: bool
     """No token but a semicolon follows."""
+    filtered: bool
+    """The query has a WHERE."""
 
 
-def comment_violations(text: str, tokens: Sequence[Token], dialect: str) -> Iterator[str]:
+def comment_violations(text: str, tokens: Sequence[Token]) -> Iterator[str]:
     """The kinds of comment in `text` that no honest query has."""
     for comment in _comments(text, tokens):
-        if not comment.line and comment.body.startswith(("!", "M!")) and dialect in _RUNS_COMMENTS:
+        # The dialect is what the caller says; only MySQL runs these, and only queries for MySQL have them.
+        if not comment.line and comment.body.startswith(("!", "M!")):
             yield EXECUTABLE_COMMENT
         if not comment.line and "/*" in comment.body:
             yield NESTED_COMMENT
-        if comment.in_predicate and _cuts(comment):
+        if (comment.in_predicate and _cuts(comment)) or (comment.last and _cut_at_the_end(comment)):
             yield COMMENT_CUT
 
 
@@ -97,7 +99,8 @@ def _doubtful(reading: Reading) -> bool:
 def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
     predicates = _predicate_flags(tokens)
     final = _last_meaningful(tokens)
-    union = any(token.token_type is TokenType.UNION for token in tokens)
+    kinds = {token.token_type for token in tokens}
+    union = TokenType.UNION in kinds
     for index, (start, end) in enumerate(gaps(text, tokens)):
         for offset, line, body in comments_in(text[start:end]):
             yield Comment(
@@ -106,6 +109,7 @@ def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
                 touching=offset == 0 and index > 0,
                 in_predicate=index > 0 and (predicates[index - 1] or (union and index > final)),
                 last=index > final,
+                filtered=TokenType.WHERE in kinds,
             )
 
 
@@ -137,6 +141,14 @@ def _cuts(comment: Comment) -> bool:
     if _loose_quote(comment.body) or (comment.last and _silenced_condition(comment.body)):
         return True
     return comment.line and (comment.touching or (comment.last and not comment.body.strip("-+ \t\r")))
+
+
+def _cut_at_the_end(comment: Comment) -> bool:
+    """The rest of a text that went on, wherever it was cut: a loose quote, or a bare `--` behind a filtered query."""
+    if _loose_quote(comment.body):
+        return True
+    bare = comment.line and not comment.body.strip("-+ \t\r")
+    return comment.filtered and (bare or _silenced_condition(comment.body))
 
 
 def _silenced_condition(body: str) -> bool:

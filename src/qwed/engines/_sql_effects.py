@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from qwed.engines._sql_functions import Call, call_name, call_of
-from qwed.engines._sql_names import Names, is_file, table_name
+from qwed.engines._sql_commands import DANGEROUS_FUNCTION, FILE_ACCESS, SHELL, calls_in, command
+from qwed.engines._sql_functions import Call, call_name, call_of, effects_of_call, file_effects
+from qwed.engines._sql_names import Names, is_file, is_remote, table_name
 from qwed.engines._sql_truth import ignores_rows, values_under
 from qwed.words import Effect, EffectKind
 
 UNRESOLVED_STATEMENT = "unresolved_statement"
-FILE_ACCESS = "file_access"
-DANGEROUS_FUNCTION = "dangerous_function"
 
 STATEMENTS: dict[type[exp.Expr], str] = {
     exp.Select: "SELECT",
@@ -45,10 +44,10 @@ STATEMENTS: dict[type[exp.Expr], str] = {
 }
 """The statements we can resolve; any other root is refused, even one that happens to parse."""
 
-_ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "VACUUM", "LOCK", "PRAGMA", "ANALYZE"})
+_ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "LOCK", "PRAGMA", "ANALYZE"})
 _PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQUENCE"})
 _STREAMS = frozenset({"STDIN", "STDOUT"})
-_SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot, exp.Final)
+_SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot, exp.Final, exp.JSONTable)
 _SWITCH = (exp.Grant, exp.Revoke, exp.Comment, exp.Set, exp.Use, exp.Transaction, exp.Commit, exp.Rollback, exp.Alter)
 
 
@@ -62,6 +61,8 @@ class Deeds:
     unknown_sources: list[str] = field(default_factory=list)
     unresolved: str = ""
     """The statement that cannot be judged, if there is one."""
+    untold: str = ""
+    """A statement known by its first words alone: which tables it names is not known."""
 
 
 def statement_name(statement: exp.Expr) -> str:
@@ -72,24 +73,41 @@ def statement_name(statement: exp.Expr) -> str:
     return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()
 
 
-def deeds_of(statement: exp.Expr, names: Names) -> Deeds:
-    """Everything the statement would do."""
+def deeds_of(statement: exp.Expr, names: Names, text: str = "") -> Deeds:
+    """Everything the statement would do; `text` is how it was sent, for what the parser does not take apart."""
     deeds = Deeds()
     if type(statement) not in STATEMENTS:
-        _refuse(deeds, statement)
+        _judge_text(deeds, statement, text or statement.sql())
     targets: set[int] = set()
     for node in statement.walk():
         handle = _HANDLERS.get(type(node))
         for effect, table in handle(node, names, deeds) if handle else ():
             deeds.effects.append(effect)
             targets.add(id(table))
-        _judge_call(node, deeds)
-    _judge_reads(names, targets, deeds)
+        if not deeds.untold:
+            _judge_call(node, deeds)
+    if not deeds.untold:
+        _judge_reads(names, targets, deeds)
     deeds.effects = list(dict.fromkeys(deeds.effects))
     return deeds
 
 
 _Found = Iterator[tuple[Effect, exp.Expr]]
+
+
+def _judge_text(deeds: Deeds, node: exp.Expr, text: str) -> None:
+    known = command(text)
+    named = {effect.target for effect in known.effects} if known else set()
+    for violation, effect in calls_in(text):
+        if effect.target not in named:
+            deeds.violations.append(violation)
+            deeds.effects.append(effect)
+    if known is None:
+        _refuse(deeds, node)
+        return
+    deeds.untold = statement_name(node)
+    deeds.effects += known.effects
+    deeds.violations += [known.violation] if known.violation else []
 
 
 def _refuse(deeds: Deeds, node: exp.Expr) -> None:
@@ -107,7 +125,7 @@ def _judge_call(node: exp.Expr, deeds: Deeds) -> None:
         return
     name = call_name(node)
     if call is Call.DANGEROUS:
-        deeds.effects.append(Effect(EffectKind.EXECUTE, name))
+        deeds.effects += effects_of_call(node)
         deeds.violations.append(f"{DANGEROUS_FUNCTION}:{name}")
     elif call is Call.STATEFUL:
         deeds.effects.append(Effect(EffectKind.WRITE, name))
@@ -120,6 +138,9 @@ def _judge_reads(names: Names, targets: set[int], deeds: Deeds) -> None:
     for table in names.tables:
         if is_file(table):
             deeds.violations.append(FILE_ACCESS)
+            deeds.effects += file_effects(EffectKind.READ, table.name)
+        if is_remote(table):
+            deeds.effects.append(Effect(EffectKind.NETWORK, names.name_of(table)))
         if isinstance(table.this, exp.Parameter | exp.Placeholder) or table.alias_column_names:
             deeds.effects.append(Effect(EffectKind.UNRESOLVED, names.name_of(table)))
             deeds.unknown_sources.append(names.name_of(table))
@@ -188,14 +209,17 @@ def _create(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
             yield Effect(EffectKind.DELETE, name), table
 
 
-def _switch(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
+def _switch(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
+    known = command(node.sql()) if isinstance(node, exp.Set) else None
+    deeds.violations += [known.violation] if known and known.violation else []
     found = _targets(node.args.get("securable") or node.args.get("this"), names)
     for name, table in found or [(statement_name(node), node)]:
         yield Effect(EffectKind.ADMIN, name), table
 
 
 def _source(node: exp.Expr, _names: Names, deeds: Deeds) -> _Found:
-    if not isinstance(node.this, _SOURCES):
+    called = isinstance(node.this, exp.TableFromRows) and isinstance(node.this.this, exp.Func)
+    if not called and not isinstance(node.this, _SOURCES):
         deeds.unknown_sources.append(node.this.key if isinstance(node.this, exp.Expr) else node.key)
         yield Effect(EffectKind.UNRESOLVED, deeds.unknown_sources[-1]), node
 
@@ -206,12 +230,17 @@ def _into(node: exp.Expr, names: Names, _deeds: Deeds) -> _Found:
 
 
 def _copy(node: exp.Expr, names: Names, deeds: Deeds) -> _Found:
-    files = [file.name.upper() for file in node.args.get("files") or ()]
-    if "PROGRAM" in files:
+    files = [file.name for file in node.args.get("files") or ()]
+    outside = [file for file in files if file.upper() not in _STREAMS]
+    inward = bool(node.args.get("kind"))
+    if any(file.upper() == "PROGRAM" for file in files):
         deeds.effects.append(Effect(EffectKind.EXECUTE, "PROGRAM"))
-    if not files or set(files) - _STREAMS:
+        deeds.violations.append(SHELL)
+    for file in outside:
+        deeds.effects += file_effects(EffectKind.READ if inward else EffectKind.WRITE, file)
+    if not files or outside:
         deeds.violations.append(FILE_ACCESS)
-    wanted = EffectKind.WRITE if node.args.get("kind") else EffectKind.READ
+    wanted = EffectKind.WRITE if inward else EffectKind.READ
     for name, table in _targets(node.this, names):
         yield Effect(wanted, name), table
 
@@ -223,6 +252,13 @@ def _show(node: exp.Expr, _names: Names, _deeds: Deeds) -> _Found:
 def _nested(node: exp.Expr, _names: Names, deeds: Deeds) -> _Found:
     if node.parent is not None:
         _refuse(deeds, node)
+    yield from ()
+
+
+def _sequence(node: exp.Expr, _names: Names, deeds: Deeds) -> _Found:
+    """A column called NEXTVAL is Oracle's way to draw from a sequence."""
+    if node.name.upper() == "NEXTVAL" and isinstance(node, exp.Column) and node.table:
+        deeds.effects.append(Effect(EffectKind.WRITE, node.table.lower()))
     yield from ()
 
 
@@ -241,5 +277,6 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Names, Deeds], _Found]] = {
     exp.Show: _show,
     exp.Command: _nested,
     exp.Execute: _nested,
+    exp.Column: _sequence,
     **dict.fromkeys(_SWITCH, _switch),
 }

@@ -1,8 +1,32 @@
-"""Which functions a query may call: the parser's own are known, tables hold the rest, anything else is unknown."""
+"""What calling a function does: pure by name, known by its deed, or unknown."""
 
+from collections.abc import Iterator
 from enum import Enum
+from typing import NamedTuple
 
 from sqlglot import exp
+
+from qwed.engines._sql_function_names import PURE_NAMES
+from qwed.guards.path import resolve
+from qwed.words import Effect, EffectKind
+
+MAX_TARGET = 200
+REMOTE = (
+    "http:",
+    "https:",
+    "ftp:",
+    "s3:",
+    "s3a:",
+    "gs:",
+    "gcs:",
+    "abfs:",
+    "abfss:",
+    "azure:",
+    "az:",
+    "hdfs:",
+    "//",
+    "\\\\",
+)
 
 
 class Call(Enum):
@@ -14,59 +38,141 @@ class Call(Enum):
     DANGEROUS = "dangerous"
 
 
-DANGEROUS_NAMES = frozenset(
+class Deed(NamedTuple):
+    """What a function does, and which of its arguments says to what."""
+
+    kind: EffectKind
+    argument: int = 0
+
+
+def _table(rows: tuple[tuple[Deed, str], ...]) -> dict[str, Deed]:
+    return {name: deed for deed, names in rows for name in names.split()}
+
+
+_RUN = Deed(EffectKind.EXECUTE, -1)
+_READ = Deed(EffectKind.READ)
+_CALL = Deed(EffectKind.NETWORK)
+_RULE = Deed(EffectKind.ADMIN, -1)
+
+DANGEROUS_NAMES = _table(
+    (
+        (_RUN, "sleep benchmark waitfor delay get_lock release_lock release_all_locks is_free_lock master_pos_wait"),
+        (_RUN, "source_pos_wait wait_for_executed_gtid_set sleepeachrow sleep_ms system$wait wait"),
+        (_RUN, "load_extension fts3_tokenizer edit sys_exec sys_eval sys_get sys_set sys_bineval do_system eval exec"),
+        (
+            _RUN,
+            "execute system shell reflect reflect2 java_method java_call executable result_scan dbms_xmlgen ts_stat",
+        ),
+        (_RUN, "query_to_xml query_to_xmlschema query_to_xml_and_xmlschema database_to_xml schema_to_xml table_to_xml"),
+        (_RUN, "table_to_xmlschema schema_to_xmlschema database_to_xmlschema database_to_xml_and_xmlschema ts_rewrite"),
+        (
+            _RUN,
+            "cursor_to_xml query query_table json_execute_serialized_sql crosstab_hash system$cancel_query merge_table",
+        ),
+        (
+            _READ,
+            "load_file readfile file glob input sniff_csv parquet_scan parquet_metadata parquet_schema getenv lsdir",
+        ),
+        (
+            _READ,
+            "parquet_file_metadata parquet_kv_metadata st_read st_drivers st_read_meta parse_filename bulk openxml",
+        ),
+        (_READ, "fn_trace_gettable fn_xe_file_target_read_file fn_get_audit_file fn_dblog fn_dump_dblog filesystem"),
+        (
+            _READ,
+            "lo_import lo_get loread lo_open pg_stat_file pg_current_logfile pg_hba_file_rules dict_get_secret zipfile",
+        ),
+        (
+            _READ,
+            "sqlite_scan iceberg_scan delta_scan deltalake iceberg hudi read_files cloud_files getsettings bfilename",
+        ),
+        (Deed(EffectKind.WRITE), "writefile pg_file_write pg_file_rename pg_file_sync lowrite write_file to_file"),
+        (Deed(EffectKind.WRITE, 1), "lo_export"),
+        (Deed(EffectKind.WRITE, -1), "lo_put lo_create lo_creat lo_from_bytea lo_truncate lo_truncate64 lo_write"),
+        (Deed(EffectKind.DELETE), "lo_unlink pg_file_unlink"),
+        (
+            _CALL,
+            "url urlcluster s3 s3cluster gcs hdfs hdfscluster remote remotesecure mysql postgresql mongodb redis jdbc",
+        ),
+        (_CALL, "odbc cluster clusterallreplicas azureblobstorage azureblobstoragecluster postgres_scan mysql_scan"),
+        (_CALL, "postgres_query mysql_query postgres_attach sqlite_attach openrowset openquery opendatasource"),
+        (_CALL, "httpuritype dburitype xdburitype external_query urldecode_remote aws_lambda lambda_invoke invoke"),
+        (_RULE, "set_config pg_promote set_masking_policy add_compression_policy citus_add_node shutdown"),
+    )
+)
+_RULING_WORDS = (
+    "terminate",
+    "cancel",
+    "reload",
+    "rotate",
+    "switch",
+    "start_",
+    "stop_",
+    "backup_",
+    "create_",
+    "drop_",
+    "logical",
+    "replication",
+    "import",
+    "log_",
+    "extension",
+    "stat_reset",
+    "wal_replay",
+    "copy_",
+)
+DANGEROUS_PREFIXES: tuple[tuple[str, Deed], ...] = (
+    ("pg_sleep", _RUN),
+    ("pg_read_", _READ),
+    ("pg_ls_", _READ),
+    ("read_", _READ),
+    ("pg_write_", Deed(EffectKind.WRITE)),
+    ("pg_file_", Deed(EffectKind.WRITE)),
+    ("lo_", _READ),
+    ("dblink", _CALL),
+    ("http", _CALL),
+    ("aws_", _CALL),
+    ("azure_storage", _CALL),
+    ("utl_", _CALL),
+    ("xp_", _RUN),
+    ("sp_", _RUN),
+    ("dbms_", _RUN),
+    ("copy_", _RUN),
+    ("plpython", _RUN),
+    *((f"pg_{word}", _RULE) for word in _RULING_WORDS),
+)
+DANGEROUS_PACKAGES: tuple[tuple[str, Deed], ...] = (
+    ("utl_file", _READ),
+    ("utl_", _CALL),
+    ("dbms_ldap", _CALL),
+    ("dbms_cloud", _CALL),
+    ("httpuritype", _CALL),
+    ("http", _CALL),
+    ("net", _CALL),
+    ("dbms_", _RUN),
+    ("ctxsys", _RUN),
+    ("ordsys", _RUN),
+    ("sys_xmlgen", _RUN),
+    ("aws_s3", _CALL),
+    ("aws_lambda", _CALL),
+    ("cron", _RULE),
+)
+_HARMLESS_PACKAGES = frozenset({"dbms_lob", "dbms_random", "utl_raw", "utl_match", "dbms_crypto", "utl_i18n"})
+_OWN_PACKAGES = frozenset({"", "pg_catalog", "information_schema", "sys", "dbo", "safe", "hll_count", "keys", "net"})
+STATEFUL_NAMES = frozenset(
     """
-    sleep benchmark waitfor delay get_lock release_lock master_pos_wait sleepeachrow
-    load_file load_extension readfile writefile edit fts3_tokenizer file url s3 hdfs remote remotesecure mysql
-    postgresql mongodb jdbc odbc executable input cluster clusterallreplicas azureblobstorage iceberg deltalake hudi
-    glob sniff_csv parquet_scan parquet_metadata parquet_schema sqlite_scan postgres_scan mysql_scan st_read
-    openrowset openquery opendatasource openxml fn_trace_gettable fn_xe_file_target_read_file bulk
-    query_to_xml query_to_xmlschema database_to_xml schema_to_xml table_to_xml cursor_to_xml
-    query_to_xml_and_xmlschema set_config pg_stat_file pg_current_logfile
-    getenv sys_exec sys_eval sys_get sys_set do_system eval exec execute system shell httpuritype dburitype
-    external_query system$wait system$cancel_query
-    java_method reflect reflect2 java_call parse_filename result_scan
+    nextval setval pg_advisory_lock pg_advisory_xact_lock pg_advisory_unlock pg_advisory_unlock_all pg_notify
+    pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock_shared pg_try_advisory_lock
+    pg_try_advisory_xact_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock_shared sys_guid_seq
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
-DANGEROUS_PREFIXES = (
-    "pg_sleep",
-    "pg_read_",
-    "pg_write_",
-    "pg_ls_",
-    "pg_file_",
-    "pg_terminate",
-    "pg_cancel",
-    "pg_reload",
-    "pg_rotate",
-    "pg_switch",
-    "pg_promote",
-    "pg_start_",
-    "pg_stop_",
-    "pg_backup_",
-    "pg_create_",
-    "pg_drop_",
-    "pg_advisory",
-    "pg_try_advisory",
-    "pg_logical",
-    "pg_replication",
-    "pg_notify",
-    "pg_import",
-    "lo_",
-    "dblink",
-    "xp_",
-    "sp_",
-    "utl_",
-    "dbms_",
-    "http",
-    "read_",
-    "copy_",
-    "ctxsys",
-)
-DANGEROUS_PACKAGES = frozenset({"ctxsys", "httpuritype", "http", "net", "sys_xmlgen"})
-_OWN_PACKAGES = frozenset({"", "pg_catalog", "information_schema", "sys"})
-STATEFUL_NAMES = frozenset({"nextval", "setval"})
 
 DANGEROUS_TYPES: tuple[type[exp.Expr], ...] = (exp.ReadCSV, exp.ReadParquet, exp.ToFile, exp.QueryTransform)
+_DEED_OF_TYPE: dict[type[exp.Expr], Deed] = {
+    exp.ReadCSV: _READ,
+    exp.ReadParquet: _READ,
+    exp.ToFile: Deed(EffectKind.WRITE),
+    exp.QueryTransform: _RUN,
+}
 UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.AIAgg,
     exp.AIClassify,
@@ -75,10 +181,6 @@ UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.AIGenerate,
     exp.AISimilarity,
     exp.AISummarizeAgg,
-    exp.AnonymousAggFunc,
-    exp.Columns,
-    exp.CombinedAggFunc,
-    exp.CombinedParameterizedAgg,
     exp.DynamicIdentifier,
     exp.FeaturesAtTime,
     exp.GenerateBool,
@@ -90,91 +192,109 @@ UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.MLForecast,
     exp.MLTranslate,
     exp.NetFunc,
-    exp.ParameterizedAgg,
     exp.Predict,
     exp.Secret,
     exp.VectorSearch,
 )
-
-PURE_NAMES = frozenset(
-    """
-    abs age any_value array_agg array_length array_position array_to_string array_upper array_lower arraymap arrayjoin
-    ascii atan2 bin bit_length bool_and bool_or btrim cardinality cast ceil ceiling char char_length character_length
-    charindex choose chr clock_timestamp coalesce concat concat_ws connection_id convert convert_tz count
-    cume_dist curdate current_catalog current_database current_date current_schema current_setting current_time
-    current_timestamp current_user curtime database datalength date date_add date_format date_part date_sub date_trunc
-    dateadd datediff datefromparts datename datepart day dayname dayofmonth dayofweek dayofyear db_name decode degrees
-    dense_rank div elt encode eomonth epoch every exp export_set extract field find_in_set first_value floor format
-    format_type formatdatetime found_rows from_days from_unixtime gen_random_uuid generate_series get_byte getdate
-    getutcdate greatest group_concat grouping hex hour ifnull iif inet_aton inet_ntoa initcap instr isdate isjson isnull
-    isnumeric json json_agg json_array json_array_length json_build_array json_build_object json_each json_extract
-    json_extract_path json_extract_path_text json_group_array json_group_object json_length json_object json_object_agg
-    json_query json_tree json_type json_typeof json_valid json_value jsonb_agg jsonb_array_elements
-    jsonb_array_elements_text jsonb_array_length jsonb_build_array jsonb_build_object jsonb_each jsonb_each_text
-    jsonb_extract_path jsonb_extract_path_text jsonb_object_agg jsonb_object_keys jsonb_pretty jsonb_set
-    jsonb_strip_nulls jsonb_to_recordset jsonb_typeof json_array_elements json_array_elements_text json_each_text
-    json_object_keys json_populate_record json_to_recordset julianday justify_days justify_hours lag last_day
-    last_insert_id last_insert_rowid last_value lastval lcase lead least left len length likelihood likely ln localtime
-    localtimestamp locate log log10 log2 lower lpad ltrim make_date make_interval make_set make_time make_timestamp
-    makedate maketime max md5 microsecond mid min minute mod month monthname months_between newid next_day
-    nlevel normalize now nth_value ntile nullif numeric_to_char nvl nvl2 object_name oct octet_length ord overlay
-    parse_ident parsename patindex percent_rank percentile_cont percentile_disc period_add period_diff phraseto_tsquery
-    pi plainto_tsquery position pow power printf quarter quote quote_ident quote_literal quote_nullable quotename
-    radians random rand rank regexp_count regexp_instr regexp_like regexp_match regexp_matches regexp_replace
-    regexp_split_to_array regexp_split_to_table regexp_substr repeat replace replicate reverse right round row
-    row_count row_number row_to_json rpad rtrim scope_identity second sec_to_time sequence session_user setseed
-    sha1 sha2 sha224 sha256 sha384 sha512 sign similarity sin space split_part sqlite_version sqrt str str_to_date
-    strcmp strftime string_agg string_escape string_split string_to_array string_to_table strpos stuff subdate substr
-    substring substring_index subtime sum sysdate sysdatetime system_user systimestamp tan time time_format time_to_sec
-    timediff timeofday timestamp timestampadd timestampdiff to_ascii to_base64 to_char to_date to_days to_hex to_json
-    to_jsonb to_number to_seconds to_timestamp to_tsquery to_tsvector total total_changes translate trim trunc truncate
-    try_cast try_convert ts_headline ts_rank ts_rank_cd tsvector_to_array typeof ucase unhex unicode unistr
-    unix_timestamp unixepoch unlikely unnest upper user user_name utc_date utc_time utc_timestamp uuid uuid_generate_v4
-    value version websearch_to_tsquery week weekday weekofyear width_bucket word_similarity year yearweek zeroblob
-    has_table_privilege pg_typeof pg_size_pretty pg_table_size pg_total_relation_size pg_relation_size
-    pg_database_size pg_get_viewdef pg_get_constraintdef pg_get_indexdef obj_description col_description
-    to_regclass array_remove array_append array_cat array_prepend array_replace unaccent crc32 soundex difference
-    isfinite corr covar_pop covar_samp regr_slope stddev stddev_pop stddev_samp var_pop var_samp variance bit_and
-    bit_or bit_xor checksum compress uncompress uniq uniqexact toyear tomonth todate todatetime tostring toint32 toint64
-    tofloat64 todayofmonth tostartofmonth tostartofday countif sumif avgif approx_count_distinct approx_distinct
-    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
-)
+_NAMED = (exp.Anonymous, exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.CombinedParameterizedAgg)
+_ENDINGS = ("if", "array", "state", "merge", "ordefault", "ornull", "distinct", "foreach", "map", "resample")
 
 
 def call_of(node: exp.Expr) -> Call:
     """What calling this function means; PURE for a node that is no call."""
-    if isinstance(node, DANGEROUS_TYPES):
-        return Call.DANGEROUS
-    if isinstance(node, UNKNOWN_TYPES):
+    if deed_of(node) is not None:
+        return Call.STATEFUL if _tenant_setting(node) else Call.DANGEROUS
+    if isinstance(node, UNKNOWN_TYPES) or (isinstance(node, exp.Columns) and not isinstance(node.this, exp.Star)):
         return Call.UNKNOWN
     if isinstance(node, exp.NextValueFor):
         return Call.STATEFUL
-    if isinstance(node, exp.Anonymous):
-        if isinstance(node.parent, exp.Hint):
-            return Call.PURE
-        return _named(call_name(node), _package(node))
+    if isinstance(node, _NAMED):
+        return Call.PURE if isinstance(node.parent, exp.Hint) else _named(call_name(node), _packages(node))
     # A function of somebody's own schema may share its name with a known one.
-    return Call.PURE if _package(node) in _OWN_PACKAGES else Call.UNKNOWN
+    return Call.PURE if set(_packages(node)) <= _OWN_PACKAGES else Call.UNKNOWN
+
+
+def deed_of(node: exp.Expr) -> Deed | None:
+    """What a dangerous function does, or nothing for any other node."""
+    if isinstance(node, DANGEROUS_TYPES):
+        return _DEED_OF_TYPE[type(node)]
+    if not isinstance(node, exp.Func):
+        return None
+    packages = _packages(node)
+    if _HARMLESS_PACKAGES & set(packages):
+        return None
+    by_package = (deed for package in packages for start, deed in DANGEROUS_PACKAGES if _begins(package, start))
+    return next(by_package, None) or (deed_named(call_name(node)) if isinstance(node, _NAMED) else None)
+
+
+def deed_named(name: str) -> Deed | None:
+    """What a function of this name does, if that is more than computing."""
+    if name in STATEFUL_NAMES:
+        return None
+    found = DANGEROUS_NAMES.get(name)
+    return found or next((deed for start, deed in DANGEROUS_PREFIXES if name.startswith(start)), None)
+
+
+def _begins(package: str, start: str) -> bool:
+    return package.startswith(start) if start.endswith("_") else package == start
+
+
+def effects_of_call(node: exp.Expr) -> Iterator[Effect]:
+    """What a dangerous call would do, and to what; a file that holds secrets is one."""
+    deed = deed_of(node)
+    if deed is None:
+        return
+    target = _argument(node, deed.argument) or call_name(node)
+    yield from file_effects(deed.kind, target)
+
+
+def file_effects(kind: EffectKind, target: str) -> Iterator[Effect]:
+    """The effect on a file or an address by its text; what holds secrets says so."""
+    on_file = kind in {EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE}
+    if on_file and target.lower().startswith(REMOTE):
+        kind = EffectKind.NETWORK
+    yield Effect(kind, target[:MAX_TARGET])
+    if on_file and resolve(target, None).sensitive:
+        yield Effect(EffectKind.SECRET, target[:MAX_TARGET])
+
+
+def _argument(node: exp.Expr, place: int) -> str:
+    if place < 0:
+        return ""
+    given = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+    literal = given[place] if place < len(given) else None
+    return literal.name if isinstance(literal, exp.Literal) and literal.is_string else ""
+
+
+def _tenant_setting(node: exp.Expr) -> bool:
+    """`set_config('app.tenant', ...)`: a setting of the application's own, which no part of the database obeys."""
+    return call_name(node) == "set_config" and "." in _argument(node, 0)
 
 
 def call_name(node: exp.Expr) -> str:
     """The function's name as the text has it, folded."""
-    if isinstance(node, exp.Anonymous):
+    if isinstance(node, _NAMED):
         return node.name.lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 
 
-def _package(node: exp.Expr) -> str:
+def _packages(node: exp.Expr) -> list[str]:
     parent = node.parent
-    called = isinstance(node, exp.Func) and isinstance(parent, exp.Dot) and parent.expression is node
-    return parent.this.name.lower() if called and parent is not None else ""
+    if not isinstance(node, exp.Func) or not isinstance(parent, exp.Dot) or parent.expression is not node:
+        return []
+    return [part.name.lower() for part in parent.this.find_all(exp.Identifier)] or [parent.this.name.lower()]
 
 
-def _named(name: str, package: str) -> Call:
-    if name in DANGEROUS_NAMES or name.startswith(DANGEROUS_PREFIXES):
-        return Call.DANGEROUS
-    if package in DANGEROUS_PACKAGES or package.startswith(("utl_", "dbms_")):
-        return Call.DANGEROUS
+def _named(name: str, packages: list[str]) -> Call:
     if name in STATEFUL_NAMES:
         return Call.STATEFUL
-    return Call.PURE if name in PURE_NAMES and package in _OWN_PACKAGES else Call.UNKNOWN
+    if set(packages) & _HARMLESS_PACKAGES:
+        return Call.PURE
+    return Call.PURE if _is_pure(name) and set(packages) <= _OWN_PACKAGES else Call.UNKNOWN
+
+
+def _is_pure(name: str) -> bool:
+    """A known name, or a known aggregate with one of the endings that combine it (`sumIf`, `uniqMerge`)."""
+    if name in PURE_NAMES:
+        return True
+    return any(name.endswith(ending) and name[: -len(ending)] in PURE_NAMES for ending in _ENDINGS)

@@ -6,26 +6,28 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 DEFAULT_SCHEMAS = frozenset({"public", "main", "dbo"})
-CATALOGS = frozenset({"information_schema", "pg_catalog", "mysql", "performance_schema", "sys", "master", "msdb"})
-CATALOG_TABLES = frozenset(
-    {
-        "sqlite_master",
-        "sqlite_schema",
-        "sqlite_temp_master",
-        "sysobjects",
-        "syscolumns",
-        "sysusers",
-        "all_tables",
-        "all_tab_columns",
-        "all_users",
-        "user_tables",
-        "user_tab_columns",
-        "dba_tables",
-        "dba_users",
-        "duckdb_tables",
-        "v$version",
-    }
+CATALOGS = frozenset(
+    {"information_schema", "pg_catalog", "mysql", "performance_schema", "sys", "master", "msdb", "pg_toast"}
 )
+CATALOG_TABLES = frozenset(
+    """
+    sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sysobjects syscolumns sysusers
+    sysdatabases sysindexes systypes syscomments sysprocesses syslogins sysxlogins sysservers msysobjects
+    all_tables all_tab_columns all_tab_cols all_users all_objects all_views all_source all_constraints all_synonyms
+    user_tables user_tab_columns user_objects user_views user_users user_role_privs user_tab_privs session_privs
+    dba_tables dba_tab_columns dba_users dba_objects dba_role_privs dba_sys_privs duckdb_tables duckdb_columns
+    duckdb_settings duckdb_secrets innodb_table_stats innodb_index_stats svv_tables svv_columns stl_query
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+CREDENTIAL_TABLES = frozenset(
+    """
+    pg_shadow pg_authid pg_user_mapping pg_user_mappings mysql.user mysql.global_priv mysql.db sys.sql_logins
+    master.sys.sql_logins sql_logins sys.syslogins syslogins master.syslogins master..syslogins master.dbo.syslogins
+    sysxlogins master..sysxlogins sys.user$ user$ sys.link$ link$ sys.credentials duckdb_secrets user_history$
+    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Where a database keeps the passwords and keys of its own users."""
 AMBIGUOUS = "?"
 """Stands for the table behind an alias that names several; no list holds it."""
 _FILE_ENDINGS = (".csv", ".tsv", ".json", ".ndjson", ".parquet", ".db", ".sqlite", ".txt", ".xlsx", ".gz")
@@ -56,7 +58,7 @@ def is_catalog(name: str) -> bool:
     """Whether this is where a database describes itself."""
     first, _, rest = name.partition(".")
     parts = name.split(".")
-    system = name.startswith("pg_") or any(part in CATALOG_TABLES for part in parts)
+    system = name.startswith(("pg_", "v$", "gv$", "x$")) or any(part in CATALOG_TABLES for part in parts)
     return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
 
 
@@ -67,6 +69,13 @@ def is_file(table: exp.Table) -> bool:
     name = table.name.lower()
     quoted = bool(table.this.args.get("quoted"))
     return quoted and ("/" in name or "\\" in name or name.endswith(_FILE_ENDINGS))
+
+
+def is_remote(table: exp.Table) -> bool:
+    """Whether another database is asked: `users@link`, a server's name before the catalog."""
+    alias = table.args.get("alias")
+    linked = isinstance(alias, exp.TableAlias) and isinstance(alias.this, exp.Parameter)
+    return linked or "@" in table.name or len(table.parts) > 3
 
 
 class Names:
@@ -83,6 +92,11 @@ class Names:
         for table in self.tables:
             if table.alias:
                 self._bind(table.alias.lower(), table_name(table))
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(self.name_of(table) for table in self.tables))
+        """Every table once, in the order of the text."""
+        self._by_last: dict[str, str] = {}
+        for name in self.names:
+            self._by_last.setdefault(name.rpartition(".")[2], name)
         self._derived = {
             table.alias_or_name.lower() for table in statement.find_all(exp.Table) if id(table) not in real
         }
@@ -92,11 +106,6 @@ class Names:
 
     def _bind(self, alias: str, name: str) -> None:
         self._aliases[alias] = name if self._aliases.get(alias, name) == name else AMBIGUOUS
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every table once, in the order of the text."""
-        return tuple(dict.fromkeys(self.name_of(table) for table in self.tables))
 
     def name_of(self, table: exp.Table) -> str:
         """The table's name; where a target names an alias (`UPDATE u ... FROM users u`), the table behind it."""
@@ -112,9 +121,7 @@ class Names:
     def behind(self, qualifier: str) -> str:
         """The table an alias or a table name stands for, or nothing."""
         word = qualifier.lower()
-        if word in self._aliases:
-            return self._aliases[word]
-        return next((name for name in self.names if name.rpartition(".")[2] == word), "")
+        return self._aliases.get(word) or self._by_last.get(word, "")
 
     def is_cte(self, table: exp.Table) -> bool:
         """Whether the name is bound by a WITH that reaches this place."""

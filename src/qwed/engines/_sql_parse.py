@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
 
-from qwed.engines._sql_tokens import backtracking, double_quoted, without_comments
+from qwed.engines._sql_tokens import backtracking, comments_in, double_quoted, gaps, with_named_binds, without_comments
 
 # The parser logs the text it cannot read, and that text may hold secrets.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -22,8 +22,56 @@ DOUBLE_QUOTED = "double_quoted"
 """Where the root of a tree keeps its `double_quoted` texts, which the tree itself does not tell from others."""
 
 KNOWN_DIALECTS = tuple(sorted(each.value for each in Dialects if each.value not in {"", "prql", "dax"}))
-ALIASES = {"": "", "generic": "", "postgresql": "postgres", "mssql": "tsql", "sqlserver": "tsql", "mariadb": "mysql"}
+ALIASES = {
+    "": "",
+    "generic": "",
+    "ansi": "",
+    "sql": "",
+    "standard": "",
+    "postgresql": "postgres",
+    "pg": "postgres",
+    "psql": "postgres",
+    "cockroachdb": "postgres",
+    "timescaledb": "postgres",
+    "greenplum": "postgres",
+    "mssql": "tsql",
+    "sqlserver": "tsql",
+    "sql server": "tsql",
+    "t-sql": "tsql",
+    "transact-sql": "tsql",
+    "azuresql": "tsql",
+    "synapse": "tsql",
+    "mariadb": "mysql",
+    "sqlite3": "sqlite",
+    "plsql": "oracle",
+    "pl/sql": "oracle",
+    "sparksql": "spark",
+    "pyspark": "spark",
+    "delta": "databricks",
+    "amazonathena": "athena",
+    "google": "bigquery",
+    "googlesql": "bigquery",
+}
+_TAKEN_APART = (exp.Query, exp.DML, exp.DDL, exp.Drop, exp.Values, exp.Summarize, exp.Pivot)
+LIKELY_DIALECTS = (
+    "postgres",
+    "mysql",
+    "tsql",
+    "sqlite",
+    "bigquery",
+    "oracle",
+    "snowflake",
+    "duckdb",
+    "spark",
+    "clickhouse",
+    "redshift",
+    "presto",
+)
+MAX_GUESSED = 10_000
+"""Texts longer than this are read in the dialect they name, or not at all."""
 
+# The parser leaks these on texts its grammar does not foresee.
+PARSER_LEAKS = (TypeError, AttributeError, ValueError, LookupError, AssertionError, NotImplementedError)
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "ANALYSE", "VERBOSE", "QUERY", "PLAN", "EXTENDED", "FORMATTED", "COST"})
 _STATEMENT_STARTS = frozenset(
     {
@@ -82,6 +130,46 @@ def read(text: str, dialect: str) -> Reading | Unreadable:
     return _parse(text, dialect, tokens)
 
 
+def read_as_any(text: str) -> Reading | Unreadable:
+    """The statements of a text whose dialect nobody named: as generic SQL, else in the first dialect that reads it.
+
+    Only readings that agree about strings and comments count, so that what is judged is what another database sees;
+    where generic SQL finds an open quote, no database without that dialect's own quotes can run the text at all.
+    """
+    plain = read(text, "")
+    if isinstance(plain, Reading) and not _as_text(plain):
+        return plain
+    if len(text) > MAX_GUESSED or (isinstance(plain, Unreadable) and plain.too_large):
+        return plain
+    for dialect in LIKELY_DIALECTS:
+        other = read(text, dialect)
+        if isinstance(other, Reading) and not _as_text(other) and _agree(text, plain.tokens, dialect):
+            return other
+    return plain
+
+
+def _as_text(reading: Reading) -> bool:
+    """Whether the parser only kept the words: a command, or an expression that is no statement."""
+    return any(not isinstance(each, _TAKEN_APART) for each in reading.statements)
+
+
+def _agree(text: str, plain: Sequence[Token], dialect: str) -> bool:
+    return not plain or _quoted(text, plain) == _quoted(text, Dialect.get_or_raise(dialect).tokenize(text))
+
+
+def _quoted(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
+    """Where texts in quotes stand, and where comments begin."""
+    quotes = {
+        (token.start + offset, token.end)
+        for token in tokens
+        for offset in (0, 1)
+        if token.end > token.start and text[token.start + offset : token.start + offset + 1] in ("'", '"')
+    }
+    return quotes | {
+        (start + offset, -1) for start, end in gaps(text, tokens) for offset, _, _ in comments_in(text[start:end])
+    }
+
+
 def _unfit(text: str) -> str:
     if len(text) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
@@ -94,19 +182,33 @@ def _unfit(text: str) -> str:
 
 def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
     try:
-        trees = sqlglot.parse(without_comments(text, tokens), read=dialect)
+        trees = sqlglot.parse(with_named_binds(without_comments(text, tokens), tokens), read=dialect)
     except ParseError as error:
         return Unreadable(problem=_where(error), tokens=tokens)
     except RecursionError:
         return Unreadable(problem="nested too deeply", tokens=tokens, too_large=True)
+    except PARSER_LEAKS:
+        return Unreadable(problem="not valid in this dialect", tokens=tokens)
     statements = tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
     if not statements:
         return Unreadable(problem="there is no statement", tokens=tokens)
     if _larger_than(MAX_NODES, statements):
         return Unreadable(problem="too many terms", tokens=tokens, too_large=True)
+    quoted = double_quoted(text, tokens)
     for statement in statements:
-        statement.meta[DOUBLE_QUOTED] = double_quoted(text, tokens)
+        _spell_out_negations(statement)
+        statement.meta[DOUBLE_QUOTED] = quoted
     return _unwrapped(Reading(text=text, dialect=dialect, tokens=tokens, statements=statements))
+
+
+def _spell_out_negations(statement: exp.Expr) -> None:
+    """`x IS NOT NULL` as `NOT x IS NULL` in every dialect, so that each rule has one shape to know."""
+    for node in list(statement.find_all(exp.Is, exp.Like, exp.ILike)):
+        if node.args.get("negate"):
+            node.set("negate", None)
+            inner = exp.Not()
+            node.replace(inner)
+            inner.set("this", node)
 
 
 def _where(error: ParseError) -> str:

@@ -47,7 +47,7 @@ def _aggregates(cell: exp.Expr) -> bool:
     )
 
 
-def repaired(statement: exp.Expr, names: Names, limits: Limits) -> str | None:
+def repaired(statement: exp.Expr, names: Names, limits: Limits, dialect: str) -> str | None:
     """The text of the narrower query, to be verified once more; None where nothing can be taken away."""
     if not isinstance(statement, exp.Query):
         return None
@@ -61,7 +61,7 @@ def repaired(statement: exp.Expr, names: Names, limits: Limits) -> str | None:
         tree.set("expressions", [cell.copy() for cell in cells])
     if limits.max_rows is not None and too_many_rows(tree, limits.max_rows):
         tree.set("limit", exp.Limit(expression=exp.Literal.number(limits.max_rows)))
-    return tree.sql(dialect=limits.dialect, comments=False)
+    return tree.sql(dialect=dialect, comments=False)
 
 
 def _kept(statement: exp.Select, names: Names, limits: Limits) -> list[exp.Expr]:

@@ -1,5 +1,6 @@
 """What can be told before parsing: the gaps between tokens, and how hard the parser would have to work."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
@@ -7,6 +8,10 @@ from sqlglot.dialects.dialect import Dialect
 
 _FREE_JOINS = frozenset({TokenType.CROSS, TokenType.NATURAL})
 _CONDITIONS = frozenset({TokenType.ON, TokenType.USING})
+_BEFORE_BIND = frozenset(" (=,<>\n\t")
+_FORMAT = re.compile(r"%(?:s|\(([A-Za-z_]\w{0,60})\)s)(?!\w)")
+_VALUES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.R_PAREN, TokenType.STRING})
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
@@ -26,6 +31,27 @@ def without_comments(text: str, tokens: Sequence[Token]) -> str:
             place = slice(start + offset, start + offset + length)
             characters[place] = ["\n" if each == "\n" else " " for each in characters[place]]
     return "".join(characters)
+
+
+def with_named_binds(text: str, tokens: Sequence[Token]) -> str:
+    """`:1`, `%s` and `%(name)s` as placeholders every dialect's parser takes; positions stay."""
+    characters = list(text)
+    for before, mark, after in zip((None, *tokens), tokens, tokens[1:], strict=False):
+        if after.start != mark.end + 1:
+            continue
+        if mark.token_type is TokenType.COLON and after.token_type is TokenType.NUMBER:
+            if text[mark.start - 1 : mark.start] in _BEFORE_BIND:
+                digits = text[after.start : after.end + 1]
+                characters[after.start : after.end + 1] = digits.translate(_LETTERS)
+        elif mark.token_type is TokenType.MOD and (before is None or before.token_type not in _VALUES):
+            found = _FORMAT.match(text, mark.start)
+            if found:
+                characters[mark.start : found.end()] = _bind(found[1]).ljust(len(found[0]))
+    return "".join(characters)
+
+
+def _bind(name: str | None) -> str:
+    return f":{name}" if name else "?"
 
 
 def double_quoted(text: str, tokens: Sequence[Token]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from enum import Enum
 
 from sqlglot import exp
 
+from qwed.engines._sql_function_names import PURE_NAMES
+
 
 class Open(Enum):
     """A value that is not known here."""
@@ -25,7 +27,6 @@ _FROM_OUTSIDE = (
     exp.Placeholder,
     exp.Parameter,
     exp.SessionParameter,
-    exp.Anonymous,
     exp.Rand,
     exp.Randn,
     exp.Uuid,
@@ -42,6 +43,25 @@ _FROM_OUTSIDE = (
     exp.Localtimestamp,
 )
 MAX_DIGITS = 60
+_CHANGING = (
+    "now",
+    "date",
+    "time",
+    "day",
+    "epoch",
+    "rand",
+    "uuid",
+    "current",
+    "setting",
+    "user",
+    "version",
+    "id",
+    "priv",
+)
+_MOST_LAYERS = 8
+_NEUTRAL: dict[type[exp.Expr], str] = {exp.Add: "0", exp.Sub: "0", exp.Mul: "1", exp.Div: "1", exp.DPipe: ""}
+_MATCH_ALL = frozenset({"", ".*", "^", "$", "^.*$", "^.*", ".*$", "()"})
+_MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
 
 
 def values_under(root: exp.Expr) -> Values:
@@ -74,15 +94,23 @@ def ignores_rows(node: exp.Expr, values: Values) -> bool:
 
 
 def _whatever(node: exp.Expr, values: Values) -> Value:
-    if isinstance(node, _FROM_OUTSIDE):
+    if isinstance(node, exp.Table) and node.name.lower() == "dual":
+        return Open.OPAQUE
+    if isinstance(node, _FROM_OUTSIDE) or (isinstance(node, exp.Anonymous) and not _computes(node)):
         return Open.ROW
     children = (values[id(child)] for child in node.iter_expressions())
     return Open.ROW if any(child is Open.ROW for child in children) else Open.OPAQUE
 
 
+def _computes(call: exp.Expr) -> bool:
+    """Whether a call gives the same value whenever it is asked the same."""
+    name = call.name.lower()
+    return bool(call.expressions) and name in PURE_NAMES and not any(word in name for word in _CHANGING)
+
+
 def _literal(node: exp.Expr, _values: Values) -> Value:
     if node.args.get("is_string"):
-        return str(node.this)
+        return Open.ROW if node.name.lower() in _MOMENTS else str(node.this)
     number = _number(str(node.this))
     return Open.OPAQUE if number is None else number
 
@@ -154,10 +182,26 @@ def same(left: object, right: object) -> bool:
     """Whether both sides are one expression that has one value: not two placeholders that look alike."""
     if not isinstance(left, exp.Expr) or not isinstance(right, exp.Expr):
         return False
-    left, right = left.unnest(), right.unnest()
+    left, right = _core(left), _core(right)
     if isinstance(left, exp.Null) or left != right:
         return False
     return left.find(exp.Placeholder, exp.Parameter, exp.Rand, exp.Randn, exp.Uuid) is None
+
+
+def _core(node: exp.Expr) -> exp.Expr:
+    """The expression without what changes nothing: `x + 0`, `x * 1`, `x || ''`, `COALESCE(x, x)`."""
+    for _ in range(_MOST_LAYERS):
+        node = node.unnest()
+        if (isinstance(node, exp.Coalesce) and all(each == node.this for each in node.expressions)) or _idle(node):
+            node = node.this
+        else:
+            break
+    return node
+
+
+def _idle(node: exp.Expr) -> bool:
+    other = node.args.get("expression")
+    return isinstance(other, exp.Literal) and _NEUTRAL.get(type(node)) == other.name
 
 
 def _order(left: Value, right: Value, *, ordered: bool = True) -> int | Open | None:
@@ -237,7 +281,25 @@ def _between(node: exp.Expr, values: Values) -> Value:
     return _whatever(node, values)
 
 
+def _difference(node: exp.Expr, values: Values) -> Value:
+    return Decimal(0) if same(node.this, node.expression) else _SUBTRACTED(node, values)
+
+
+def _matched(node: exp.Expr, values: Values) -> Value:
+    """A pattern that every text matches."""
+    pattern = values[id(node.expression)]
+    return True if isinstance(pattern, str) and pattern in _MATCH_ALL else _whatever(node, values)
+
+
+def _at_least(node: exp.Expr, values: Values) -> Value:
+    """A size is never below zero."""
+    size = isinstance(node.this, exp.Length | exp.Abs) and values[id(node.expression)] == Decimal(0)
+    return True if size else _NOT_BELOW(node, values)
+
+
 _Rule = Callable[[exp.Expr, Values], Value]
+_SUBTRACTED = _calculated(lambda left, right: left - right)
+_NOT_BELOW = _compared(lambda order: order >= 0)
 _EQUAL = _compared(lambda order: order == 0, ordered=False)
 _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Literal: _literal,
@@ -249,11 +311,13 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.And: _and,
     exp.Or: _or,
     exp.Add: _calculated(lambda left, right: left + right),
-    exp.Sub: _calculated(lambda left, right: left - right),
+    exp.Sub: _difference,
     exp.EQ: _EQUAL,
     exp.NEQ: _compared(lambda order: order != 0, ordered=False),
     exp.GT: _compared(lambda order: order > 0),
-    exp.GTE: _compared(lambda order: order >= 0),
+    exp.GTE: _at_least,
+    exp.RegexpLike: _matched,
+    exp.RegexpILike: _matched,
     exp.LT: _compared(lambda order: order < 0),
     exp.LTE: _compared(lambda order: order <= 0),
     exp.NullSafeEQ: _null_safe,

@@ -1,228 +1,197 @@
 """DESIGN 8, the logic engine: satisfiability of a formula, or whether premises entail a conclusion.
 
 A satisfiable query is VERIFIED with a model, an unsatisfiable one FAILED. Premises that contradict each other entail
-everything and so prove nothing: FAILED, with that reason. What depends on a division by zero is INCONCLUSIVE.
+everything and so prove nothing: FAILED, with that reason. What depends on a division by zero is INCONCLUSIVE, and so
+is a sentence that the controlled grammar does not read, or reads but finds no proof for while its words may hide one.
 """
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import lark
 import z3
 
-from qwed.engines._logic_syntax import MAX_CHARACTERS, NotFormal, Refusal, Tree, read
-from qwed.engines._logic_terms import Compiler, Truth
-from qwed.engines._logic_types import Elaborator, Term, is_declaration
+from qwed.engines._logic_arguments import Argument, argument_from, argument_of
+from qwed.engines._logic_elaborate import is_declaration
+from qwed.engines._logic_reading import Reading, read
+from qwed.engines._logic_solve import Problem
+from qwed.engines._logic_syntax import NotFormal, Refusal
+from qwed.engines._logic_terms import Truth
+from qwed.engines._logic_verdicts import division, inconclusive, refused, undecided, verdict
+from qwed.engines._logic_vocabulary import joined
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
+from qwed.words import Record, Status, Verdict
 
-TIMEOUT_MS = 8_000
-RESOURCES = 20_000_000
-"""z3's own unit of work: the same input stops at the same place on every machine."""
-MAX_PREMISES = 100
+__all__ = ["LogicResult", "verify", "verify_logic_statement"]
 
-_ENGLISH = "not a formula: write an expression such as `(GT x 1)` or one comparison such as `x > 1`"
+METHOD = "z3 refutes the negated conclusion"
+_NO_FORMULA = "not a formula: write an expression such as `(GT x 1)` or a comparison such as `x > 1`"
 _SURPRISES = (z3.Z3Exception, lark.exceptions.LarkError, RecursionError, MemoryError, OverflowError, ValueError)
+
+
+@dataclass(frozen=True)
+class LogicResult(Record):
+    """Whether a conclusion follows, and how that is known or what speaks against it."""
+
+    verified: bool
+    message: str
+    method: str | None = None
+    counterexample: Mapping[str, str] | None = None
+
+
+def verify_logic_statement(premises: Sequence[str] | str, conclusion: str) -> LogicResult:
+    """Whether the premises entail the conclusion; decided in this process, within the engine's limits."""
+    found = _answered(lambda: _entailment(argument_from(premises, conclusion)))
+    return LogicResult(found.verified, found.message, found.result.get("method"), found.result.get("counterexample"))
 
 
 def verify(request: EngineRequest) -> Verdict:
     """Whether the query can be satisfied, or the premises entail the conclusion."""
+    return _answered(lambda: _judge(request))
+
+
+def _answered(judge: Callable[[], Verdict]) -> Verdict:
     try:
-        return _judge(request)
+        return judge()
     except Refusal as refusal:
-        return _refused(refusal)
-    except NotFormal:
-        return _verdict(Status.INCONCLUSIVE, _ENGLISH, failed=("syntax_valid",), before=())
+        return refused(refusal)
+    except NotFormal as unread:
+        return inconclusive(unread.reason or _NO_FORMULA, "syntax_valid", before=())
     except _SURPRISES as surprise:
-        reason = f"could not be decided: {type(surprise).__name__}"
-        return _verdict(Status.INCONCLUSIVE, reason, failed=("decided",), before=())
+        return inconclusive(f"could not be decided: {type(surprise).__name__}", "decided", before=())
 
 
 def _judge(request: EngineRequest) -> Verdict:
-    premises, conclusion = request.parameters.get("premises"), request.parameters.get("conclusion")
-    if premises is None and conclusion is None:
-        return _satisfiability(_Problem.of([request.query]))
-    if isinstance(premises, str):
-        premises = [premises]
-    if not isinstance(premises, list | tuple) or not all(isinstance(premise, str) for premise in premises):
-        raise Refusal("PARSE_ERROR", "`premises` must be a list of formulas")
-    if not isinstance(conclusion, str):
-        raise Refusal("PARSE_ERROR", "`conclusion` must be a formula")
-    if len(premises) > MAX_PREMISES or sum(map(len, premises)) + len(conclusion) > MAX_CHARACTERS:
-        raise Refusal("PARSE_ERROR", f"more than {MAX_PREMISES} premises or {MAX_CHARACTERS} characters in all")
-    return _entailment(_Problem.of([*premises, conclusion]))
+    argument = argument_of(request.query, request.parameters)
+    return _satisfiability(request.query) if argument is None else _entailment(argument)
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """Compiled statements, one for each text, in a z3 context of their own."""
-
-    statements: tuple[Truth, ...]
-    parts: tuple[Truth, ...]
-    """The members of a conjunction that is the whole query: what an unsatisfiable core can name."""
-    constants: Mapping[str, Any]
-    context: Any
-    deadline: float
-    """All questions of one request share one time limit."""
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> "_Problem":
-        deadline = time.monotonic() + TIMEOUT_MS / 1000
-        elaborator = Elaborator()
-        trees = [tree for text in texts for tree in _one_statement(text)]
-        terms = elaborator.statements(trees)
-        compiler = Compiler(z3.Context())
-        statements = tuple(compiler.truth(term) for term in terms)
-        parts = tuple(compiler.truth(part) for part in _conjuncts(terms[-1]))
-        constants = {name: compiler.constant(symbol) for name, symbol in sorted(elaborator.symbols.items())}
-        return cls(statements, parts, constants, compiler.context, deadline)
-
-    def solve(self, *formulas: Any, named: bool = False) -> tuple[Any, Any]:
-        """z3's answer and the solver that gave it."""
-        solver = z3.Solver(ctx=self.context)
-        left = max(1, int((self.deadline - time.monotonic()) * 1000))
-        solver.set(timeout=left, rlimit=RESOURCES, random_seed=1)
-        for index, formula in enumerate(formulas):
-            if named:
-                solver.assert_and_track(formula, f"part {index}")
-            else:
-                solver.add(formula)
-        return solver.check(), solver
-
-    def model(self, solver: Any) -> dict[str, str]:
-        """Exact values of every free name."""
-        model = solver.model()
-        return {name: _exact(model.eval(constant, model_completion=True)) for name, constant in self.constants.items()}
-
-
-def _one_statement(text: str) -> list[Tree]:
-    trees = read(text)
-    if sum(not is_declaration(tree) for tree in trees) != 1:
-        raise Refusal("PARSE_ERROR", "one formula is needed, join several with AND", trees[-1].at)
-    return trees
-
-
-def _conjuncts(term: Term) -> tuple[Term, ...]:
-    return term.arguments if term.operator == "AND" else (term,)
-
-
-def _exact(value: Any) -> str:
-    """The digits, the fraction or the truth value itself, never a rounded one."""
-    if z3.is_true(value) or z3.is_false(value):
-        return "true" if z3.is_true(value) else "false"
-    if z3.is_rational_value(value) or z3.is_int_value(value) or z3.is_string_value(value):
-        return str(value.as_string())
-    return str(value.sexpr())
-
-
-def _satisfiability(problem: _Problem) -> Verdict:
+def _satisfiability(text: str) -> Verdict:
+    reading = read(text)
+    _need_one(reading)
+    problem = Problem.of(joined([reading]).trees)
     (claim,) = problem.statements
     answer, solver = problem.solve(claim.holds)
     if answer == z3.sat:
-        return _satisfied(problem, solver, claim)
+        return _satisfied(problem, solver, claim, english=reading.english)
     if answer == z3.unknown:
-        return _undecided(solver, "satisfiable")
+        return undecided(solver, "satisfiable")
     if not claim.total and problem.solve(z3.Not(claim.fails))[0] != z3.unsat:
-        return _division("satisfiable")
-    core = _core(problem)
-    return _verdict(Status.FAILED, "no values satisfy it", failed=("satisfiable",), result={"unsat_core": core})
+        return division("satisfiable")
+    core = problem.core([part.holds for part in problem.parts])
+    return verdict(Status.FAILED, "no values satisfy it", failed=("satisfiable",), result={"unsat_core": core})
 
 
-def _satisfied(problem: _Problem, solver: Any, claim: Truth) -> Verdict:
-    # The solver's word is checked where it can be: with the values put in, the formula must not read false.
-    if z3.is_false(z3.simplify(solver.model().eval(claim.holds, model_completion=True))):
-        return _undecided(solver, "satisfiable")
+def _satisfied(problem: Problem, solver: Any, claim: Truth, *, english: bool) -> Verdict:
+    if _reads_false(solver, claim.holds):
+        return undecided(solver, "satisfiable")
+    if english:
+        message = "a sentence is not proven by being possible, give `premises` and a `conclusion`"
+        return inconclusive(message, "proven")
     result = {"satisfiable": True, "model": problem.model(solver)}
-    return _verdict(Status.VERIFIED, "satisfiable", passed=("satisfiable",), result=result)
+    return verdict(Status.VERIFIED, "satisfiable", passed=("satisfiable",), result=result)
 
 
-def _core(problem: _Problem) -> list[int]:
-    """Which members of the outermost AND already contradict each other, counted from 0."""
-    answer, solver = problem.solve(*(part.holds for part in problem.parts), named=True)
-    if answer != z3.unsat:
-        return list(range(len(problem.parts)))
-    return sorted(int(str(name).removeprefix("part ")) for name in solver.unsat_core())
+def _reads_false(solver: Any, *formulas: Any) -> bool:
+    """The solver's word is checked where it can be: with the values put in, no formula may read false."""
+    model = solver.model()
+    return any(z3.is_false(z3.simplify(model.eval(formula, model_completion=True))) for formula in formulas)
 
 
-def _entailment(problem: _Problem) -> Verdict:
-    *premises, conclusion = problem.statements
-    given = [premise.holds for premise in premises]
-    answer, solver = problem.solve(*given, conclusion.fails)
+def _formulas(reading: Reading) -> int:
+    return sum(not is_declaration(tree) for tree in reading.trees)
+
+
+def _need_one(reading: Reading) -> None:
+    if _formulas(reading) != 1:
+        raise Refusal("PARSE_ERROR", "one formula is needed, join several with AND", reading.trees[-1].at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inference:
+    """An argument in the solver."""
+
+    argument: Argument
+    problem: Problem
+    sources: tuple[int, ...]
+    """Which premise each statement came from: a premise may also be a mere declaration."""
+    doubts: tuple[str, ...]
+
+    @property
+    def premises(self) -> tuple[Truth, ...]:
+        """Every statement but the last."""
+        return self.problem.statements[:-1]
+
+    @property
+    def conclusion(self) -> Truth:
+        """The last statement."""
+        return self.problem.statements[-1]
+
+    @property
+    def total(self) -> bool:
+        """Whether no statement divides by what may be zero."""
+        return all(statement.total for statement in self.problem.statements)
+
+    def core(self, *always: Any) -> dict[str, Any]:
+        """The premises that are needed, by number and by text."""
+        found = self.problem.core([premise.holds for premise in self.premises], always)
+        numbers = [self.sources[index] for index in found]
+        return {"unsat_core": numbers, "core_premises": [self.argument.premises[index] for index in numbers]}
+
+
+def _entailment(argument: Argument) -> Verdict:
+    readings = [read(text) for text in (*argument.premises, argument.conclusion)]
+    _need_one(readings[-1])
+    for reading in readings:
+        if _formulas(reading) > 1:
+            _need_one(reading)
+    vocabulary = joined(readings)
+    sources = tuple(index for index, reading in enumerate(readings[:-1]) if _formulas(reading))
+    return _inferred(_Inference(argument, Problem.of(vocabulary.trees), sources, vocabulary.doubts))
+
+
+def _inferred(inference: _Inference) -> Verdict:
+    given = [premise.holds for premise in inference.premises]
+    answer, solver = inference.problem.solve(*given, inference.conclusion.fails)
     if answer == z3.sat:
-        counterexample = {"counterexample": problem.model(solver)}
-        return _verdict(Status.FAILED, "the premises do not entail it", failed=("entailed",), result=counterexample)
+        return _not_entailed(inference, solver)
     if answer == z3.unknown:
-        return _undecided(solver, "entailed")
-    possible, solver = problem.solve(*given)
-    if possible != z3.sat:
-        return _contradictory(problem, possible, solver)
-    return _entailed(problem, premises, conclusion)
-
-
-def _contradictory(problem: _Problem, possible: Any, solver: Any) -> Verdict:
+        return undecided(solver, "entailed")
+    possible, solver = inference.problem.solve(*given)
     if possible == z3.unknown:
-        return _undecided(solver, "premises_consistent")
-    if any(not statement.total for statement in problem.statements):
-        return _division("premises_consistent")
+        return undecided(solver, "premises_consistent")
+    return _entailed(inference) if possible == z3.sat else _contradictory(inference)
+
+
+def _not_entailed(inference: _Inference, solver: Any) -> Verdict:
+    if _reads_false(solver, *(premise.holds for premise in inference.premises), inference.conclusion.fails):
+        return undecided(solver, "entailed")
+    if inference.doubts:
+        message = (
+            f"not proven as read, but {inference.doubts[0]} are read as unrelated: use the same words, or a formula"
+        )
+        return inconclusive(message, "entailed", reason="unrelated_words")
+    counterexample = {"counterexample": inference.problem.model(solver)}
+    return verdict(Status.FAILED, "the premises do not entail it", failed=("entailed",), result=counterexample)
+
+
+def _contradictory(inference: _Inference) -> Verdict:
+    if not inference.total:
+        return division("premises_consistent")
     message = "the premises contradict each other, so they prove nothing"
-    return _verdict(Status.FAILED, message, failed=("premises_consistent",), result={"contradictory": True})
+    result = {"contradictory": True, **inference.core()}
+    return verdict(Status.FAILED, message, failed=("premises_consistent",), result=result)
 
 
-def _entailed(problem: _Problem, premises: Sequence[Truth], conclusion: Truth) -> Verdict:
+def _entailed(inference: _Inference) -> Verdict:
     """No counterexample is defined; now none may hide behind a denominator that is zero."""
-    if any(not statement.total for statement in problem.statements):
-        open_ = [z3.Not(premise.fails) for premise in premises]
-        answer, solver = problem.solve(*open_, z3.Not(conclusion.holds))
+    conclusion = inference.conclusion
+    if not inference.total:
+        open_ = [z3.Not(premise.fails) for premise in inference.premises]
+        answer, solver = inference.problem.solve(*open_, z3.Not(conclusion.holds))
         if answer != z3.unsat:
-            return _division("entailed") if answer == z3.sat else _undecided(solver, "entailed")
-    result = {"entailed": True, "method": "z3 refutes the negated conclusion"}
+            return division("entailed") if answer == z3.sat else undecided(solver, "entailed")
+    result = {"entailed": True, "method": METHOD, **inference.core(conclusion.fails)}
     passed = ("premises_consistent", "entailed")
-    return _verdict(Status.VERIFIED, "the premises entail it", passed=passed, result=result)
-
-
-def _division(check: str) -> Verdict:
-    message = "it depends on a division by zero, add that the denominator is not 0"
-    return _verdict(Status.INCONCLUSIVE, message, failed=(check,), result={"reason": "division_by_zero"})
-
-
-def _undecided(solver: Any, check: str) -> Verdict:
-    reason = str(solver.reason_unknown())
-    result = {"error": "TIMEOUT", "reason": reason} if _ran_out(reason) else {"reason": reason}
-    return _verdict(Status.INCONCLUSIVE, f"could not be decided: {reason}", failed=(check,), result=result)
-
-
-def _ran_out(reason: str) -> bool:
-    return any(word in reason for word in ("timeout", "canceled", "resource limit", "max. memory"))
-
-
-_TYPED = ("syntax_valid", "well_typed")
-
-
-def _verdict(
-    status: Status,
-    message: str,
-    *,
-    passed: tuple[str, ...] = (),
-    failed: tuple[str, ...] = (),
-    result: Mapping[str, Any] | None = None,
-    before: tuple[str, ...] = _TYPED,
-) -> Verdict:
-    checks = tuple(check for check in before if check not in failed)
-    return Verdict(
-        status=status,
-        engine="logic",
-        message=message,
-        checks_passed=checks + passed,
-        checks_failed=failed,
-        result=dict(result or {}),
-    )
-
-
-def _refused(refusal: Refusal) -> Verdict:
-    """BLOCKED: the text is wrong, whatever it claims."""
-    parses = refusal.error == "TYPE_ERROR"
-    result = {"error": refusal.error, "position": refusal.at}
-    before, failed = (("syntax_valid",), ("well_typed",)) if parses else ((), ("syntax_valid",))
-    return _verdict(Status.BLOCKED, refusal.message, failed=failed, result=result, before=before)
+    return verdict(Status.VERIFIED, "the premises entail it", passed=passed, result=result)

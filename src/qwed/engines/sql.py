@@ -11,18 +11,26 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from qwed.engines._sql_access import Limits, column_problem, limits_of, sensitive_problem, table_problem
+from qwed.engines._sql_commands import DANGEROUS_FUNCTION, FILE_ACCESS, calls_in, command
 from qwed.engines._sql_comments import comment_violations, reads_differently
-from qwed.engines._sql_effects import DANGEROUS_FUNCTION, FILE_ACCESS, Deeds, deeds_of, statement_name
+from qwed.engines._sql_effects import Deeds, deeds_of, statement_name
+from qwed.engines._sql_fragment import fragment_violations
 from qwed.engines._sql_injection import STACKED, token_violations, tree_violations
-from qwed.engines._sql_names import Names
-from qwed.engines._sql_parse import Reading, Unreadable, read
+from qwed.engines._sql_names import CREDENTIAL_TABLES, Names
+from qwed.engines._sql_parse import Reading, Unreadable, read, read_as_any
 from qwed.engines._sql_repair import repaired, too_many_rows
-from qwed.engines._sql_schema import schema_problem
+from qwed.engines._sql_schema import schema_problem, width_problem
+from qwed.engines._sql_tokens import without_comments
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Effect, EffectKind, Status, Verdict
 
 ENGINE = "sql"
 _UNRESOLVED = (Effect(EffectKind.UNRESOLVED, "query"),)
+_MOST_STATEMENTS = 200
+"""How many of a stack are looked at: it is refused however many there are."""
+_DESCRIBED = ("information_schema",)
+_HARMLESS = frozenset({EffectKind.READ, EffectKind.SECRET, EffectKind.UNRESOLVED})
+"""What changes nothing, or is judged by a check of its own."""
 # sqlglot leaks these on trees its own grammar does not foresee; each means that we could not decide.
 _SURPRISES = (
     SqlglotError,
@@ -50,23 +58,23 @@ def _verify(request: EngineRequest) -> Verdict:
     limits = limits_of(request)
     if isinstance(limits, str):
         return _verdict(Status.BLOCKED, limits)
-    reading = read(request.query, limits.dialect)
+    reading = read(request.query, limits.dialect) if limits.dialect else read_as_any(request.query)
     if isinstance(reading, Unreadable):
         return _unreadable(request.query, reading, limits)
     if len(reading.statements) > 1:
         return _stacked(reading)
-    return _with_repair(_Judgement(reading, limits), limits)
+    return _with_repair(_Judgement(reading, limits, strict=request.strict), limits)
 
 
 def _with_repair(judgement: "_Judgement", limits: Limits) -> Verdict:
     verdict = judgement.verdict()
     if verdict.status is not Status.FAILED or judgement.reading.prefix:
         return verdict
-    text = repaired(judgement.statement, judgement.names, limits)
-    again = read(text, limits.dialect) if text else None
+    text = repaired(judgement.statement, judgement.names, limits, judgement.reading.dialect)
+    again = read(text, judgement.reading.dialect) if text else None
     if not isinstance(again, Reading) or len(again.statements) > 1:
         return verdict
-    if not _Judgement(again, limits).verdict().verified:
+    if not _Judgement(again, limits, strict=judgement.strict).verdict().verified:
         return verdict
     return judgement.verdict(corrected={"query": text})
 
@@ -77,21 +85,37 @@ def _verdict(status: Status, message: str, **rest: Any) -> Verdict:
 
 def _unreadable(text: str, unreadable: Unreadable, limits: Limits) -> Verdict:
     """A text that does not parse is FAILED; one that also shows an attack is BLOCKED; one too large is not judged."""
-    found = [*token_violations(unreadable.tokens), *comment_violations(text, unreadable.tokens, limits.dialect)]
-    if found and unreadable.tokens:
+    deeds = _seen_in(text)
+    found = [*deeds.violations, *token_violations(unreadable.tokens)]
+    if unreadable.tokens:
+        found += comment_violations(text, unreadable.tokens)
+    if not unreadable.too_large:
+        found += fragment_violations(text)
+    if found:
         violations = tuple(dict.fromkeys(found))
-        failed = ("syntax_valid", "no_injection")
         message = f"the query looks like an injection ({', '.join(violations)}): send one whole statement"
-        return _verdict(Status.BLOCKED, message, checks_failed=failed, violations=violations)
+        effects = tuple(dict.fromkeys((*deeds.effects, *_UNRESOLVED)))
+        failed = ("syntax_valid", "no_injection")
+        return _verdict(Status.BLOCKED, message, checks_failed=failed, violations=violations, effects=effects)
     status = Status.INCONCLUSIVE if unreadable.too_large else Status.FAILED
     name = limits.dialect or "generic SQL"
     return _verdict(status, f"cannot read the query as {name}: {unreadable.problem}", checks_failed=("syntax_valid",))
 
 
+def _seen_in(text: str) -> Deeds:
+    """What the words of a text show that no parser could read: a known command, and calls of known functions."""
+    known = command(text)
+    calls = list(calls_in(text))
+    violations = [violation for violation, _ in calls]
+    if known is not None and known.violation:
+        violations.append(known.violation)
+    return Deeds(effects=[*(known.effects if known else ()), *(effect for _, effect in calls)], violations=violations)
+
+
 def _stacked(reading: Reading) -> Verdict:
     effects = [
         effect
-        for statement in reading.statements
+        for statement in reading.statements[:_MOST_STATEMENTS]
         for effect in deeds_of(statement, Names(statement, reading.dialect)).effects
     ]
     return _verdict(
@@ -122,12 +146,13 @@ class _Checks:
 class _Judgement:
     """One readable statement, judged once."""
 
-    def __init__(self, reading: Reading, limits: Limits) -> None:
+    def __init__(self, reading: Reading, limits: Limits, *, strict: bool = False) -> None:
         self.reading = reading
+        self.strict = strict
         self.statement = reading.statements[0]
         self.names = Names(self.statement, reading.dialect)
         self._limits = limits
-        self._deeds: Deeds = deeds_of(self.statement, self.names)
+        self._deeds: Deeds = deeds_of(self.statement, self.names, without_comments(reading.text, reading.tokens))
         self._violations = tuple(dict.fromkeys(self._find_violations()))
         self._doubts = self._find_doubts()
         self._checks = _Checks()
@@ -136,7 +161,7 @@ class _Judgement:
 
     def _find_violations(self) -> Iterable[str]:
         yield from self._deeds.violations
-        yield from comment_violations(self.reading.text, self.reading.tokens, self.reading.dialect)
+        yield from comment_violations(self.reading.text, self.reading.tokens)
         yield from tree_violations(self.statement, self.names, self._limits.sensitive)
 
     def _find_doubts(self) -> list[str]:
@@ -162,22 +187,33 @@ class _Judgement:
         if limits.max_rows is not None:
             over = too_many_rows(self.statement, limits.max_rows)
             checks.note("within_max_rows", f"add LIMIT {limits.max_rows}" if over else "")
-        changes = [effect for effect in deeds.effects if effect.kind is not EffectKind.READ]
-        if changes:
-            self._notes.append(f"not read-only: {', '.join(dict.fromkeys(each.kind.value for each in changes))}")
-        else:
+        self._check_changes(checks)
+
+    def _check_changes(self, checks: _Checks) -> None:
+        """Passed by reads alone; what is not known to read passes nothing, and only a strict request fails a write."""
+        kinds = dict.fromkeys(effect.kind for effect in self._deeds.effects)
+        told = ", ".join(kind.value for kind in kinds if kind not in _HARMLESS)
+        if told:
+            self._notes.append(f"not read-only: {told}")
+        if told and self.strict:
+            checks.note("no_destructive_operations", f"only reads are allowed here, this would {told}")
+        elif not told and EffectKind.UNRESOLVED not in kinds:
             checks.note("no_destructive_operations", "")
 
     def _check_access(self, checks: _Checks, limits: Limits) -> None:
         statement, names = self.statement, self.names
         if limits.tables is not None:
-            described = ("information_schema",) if isinstance(statement, exp.Show) else ()
-            checks.note("tables_allowed", table_problem(names, described, limits))
+            described = isinstance(statement, exp.Show) or bool(self._deeds.untold)
+            checks.note("tables_allowed", table_problem(names, _DESCRIBED if described else (), limits))
         if limits.columns is not None:
             checks.note("columns_allowed", column_problem(statement, names, limits))
-        checks.note("no_sensitive_columns", sensitive_problem(statement, names, limits))
+        sensitive = sensitive_problem(statement, names, limits)
+        checks.note("no_sensitive_columns", sensitive)
+        if sensitive or any(name in CREDENTIAL_TABLES for name in names.names):
+            self._deeds.effects.append(Effect(EffectKind.SECRET, names.names[0] if names.names else "column"))
         schema = limits.schema
-        checks.note("schema_valid", schema_problem(statement, names, schema, limits.dialect) if schema else "")
+        unfit = schema_problem(statement, names, schema, self.reading.dialect) if schema else ""
+        checks.note("schema_valid", unfit or width_problem(statement))
 
     def verdict(self, corrected: dict[str, Any] | None = None) -> Verdict:
         """The verdict, with a repair where one was found."""
@@ -199,7 +235,7 @@ class _Judgement:
         )
 
     def _status(self) -> Status:
-        if self._violations:
+        if self._violations or (self.strict and "no_destructive_operations" in self._checks.failed):
             return Status.BLOCKED
         if self._checks.failed:
             return Status.FAILED

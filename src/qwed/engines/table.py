@@ -31,10 +31,14 @@ def _by_name(rows: Iterable[EngineRow]) -> dict[str, EngineRow]:
 
 ENGINES: dict[str, EngineRow] = _by_name(
     (
-        EngineRow(name="math", module="qwed.engines.math", warm=(EngineRequest(query="sin(x)^2 + cos(x)^2 = 1"),)),
-        EngineRow(name="logic", module="qwed.engines.logic"),
-        EngineRow(name="code", module="qwed.engines.code", warm=(EngineRequest(code="print(1 + 1)"),)),
-        EngineRow(name="sql", module="qwed.engines.sql", warm=(EngineRequest(query="SELECT id FROM users"),)),
+        EngineRow(
+            name="math", module="qwed.engines.math", version=2, warm=(EngineRequest(query="sin(x)^2 + cos(x)^2 = 1"),)
+        ),
+        EngineRow(name="logic", module="qwed.engines.logic", version=2),
+        EngineRow(name="code", module="qwed.engines.code", version=2, warm=(EngineRequest(code="print(1 + 1)"),)),
+        EngineRow(
+            name="sql", module="qwed.engines.sql", version=2, warm=(EngineRequest(query="SELECT id FROM users"),)
+        ),
         EngineRow(name="fact", module="qwed.engines.fact"),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image"),

@@ -17,7 +17,7 @@ _LONGEST = 4096
 SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
 """Verdicts that depend on nothing but the input; a timeout may go better next time."""
 
-Key = tuple[str, str, int, Policy, str]
+Key = tuple[str, str, int, Policy, bool, str]
 
 
 class Question(NamedTuple):
@@ -91,4 +91,5 @@ _NAMES = frozenset(ENGINES)
 
 def _key(question: Question) -> Key:
     version = ENGINES[question.engine].version
-    return question.organisation_id, question.engine, version, question.request.policy, question.action_hash
+    asked = question.request
+    return question.organisation_id, question.engine, version, asked.policy, asked.strict, question.action_hash

@@ -1,6 +1,7 @@
 """The sql engine: effects, violations, what an agent may touch, repairs, and inputs that mean to break it."""
 
 import json
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,16 @@ def rows(name: str) -> list[Any]:
 
 
 def judged(case: dict[str, Any]) -> Verdict:
-    limits = {key: tuple(value) if isinstance(value, list) else value for key, value in case.get("policy", {}).items()}
+    """The verdict on a row, found once: it depends on nothing else."""
+    return _judged(json.dumps(case))
+
+
+@cache
+def _judged(text: str) -> Verdict:
+    case: dict[str, Any] = json.loads(text)
+    limits: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in case.get("policy", {}).items()
+    }
     query = case["query"] if "query" in case else "".join(text * times for text, times in case["parts"])
     return verify(EngineRequest(query=query, parameters=case.get("parameters", {}), policy=Policy(**limits)))
 

@@ -1,0 +1,1 @@
+"""The engines under their published names."""

@@ -1,0 +1,1 @@
+"""The import names of the published documents for guards."""

@@ -1,0 +1,186 @@
+"""Consensus: methods that share nothing, what they agree on, and what is said when they do not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwed.engines import _consensus_methods as methods
+from qwed.engines import consensus
+from qwed.engines._consensus_methods import AT_MANY_POINTS, CERTAIN, LOGIC, MATH, UNSURE, Method, Opinion
+from qwed.engines.protocol import EngineRequest
+from qwed.words import Status, Verdict
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def ask(query: str, **parameters: Any) -> Verdict:
+    return consensus.verify(EngineRequest(query=query, parameters=parameters))
+
+
+def saying(*opinions: Opinion) -> tuple[Method, ...]:
+    return tuple(Method(f"e{n}", f"m{n}", lambda _text, said=each: said) for n, each in enumerate(opinions))
+
+
+INDEPENDENT = [method for method in MATH if method.name != "symbolic"]
+YES, NO, LIKELY = Opinion(True, CERTAIN), Opinion(False, CERTAIN), Opinion(True, AT_MANY_POINTS)
+
+TRUE = [
+    "2+2 = 4",
+    "0.1 + 0.2 = 0.3",
+    "sin(x)^2 + cos(x)^2 = 1",
+    "(x+1)^2 = x^2 + 2*x + 1",
+    "sqrt(2)*sqrt(3) = sqrt(6)",
+    "pi > 3.14159",
+    "x^2 >= 0",
+    "p -> p",
+    "(OR p (NOT p))",
+    "p -> q, p |- q",
+]
+FALSE = ["2+2 = 5", "x^2 = x", "sqrt(x^2) = x", "pi > 3.1416", "(AND p (NOT p))", "p -> q, q |- p", "x^2 > 1"]
+
+
+@pytest.mark.parametrize("mode", ["single", "high", "maximum"])
+@pytest.mark.parametrize("query", TRUE)
+def test_what_holds_is_verified_by_as_many_methods_as_were_asked_for(query: str, mode: str) -> None:
+    found = ask(query, verification_mode=mode)
+    assert found.status is Status.VERIFIED, found
+    assert found.result["final_answer"] == "true"
+    assert found.result["meets_requirement"] is True
+    told = [link for link in found.result["verification_chain"] if link["success"]]
+    assert len(told) >= consensus.MODES[mode]
+    assert found.result["engines_used"] == [link["engine"] for link in found.result["verification_chain"]]
+
+
+@pytest.mark.parametrize("mode", ["single", "high", "maximum"])
+@pytest.mark.parametrize("query", FALSE)
+def test_what_does_not_hold_fails(query: str, mode: str) -> None:
+    found = ask(query, mode=mode)
+    assert found.status is Status.FAILED, found
+    assert found.result["final_answer"] == "false"
+
+
+def test_a_bare_expression_is_computed() -> None:
+    found = ask("2^10", verification_mode="high")
+    assert (found.status, found.result["final_answer"]) == (Status.SIMPLIFIED, "1024")
+    assert found.result["agreement_status"] == "unanimous"
+
+
+@pytest.mark.parametrize("query", ["SELECT 1", "what a day", "", "print(1)", "All men are mortal"])
+def test_what_has_no_independent_methods_is_left_open(query: str) -> None:
+    assert ask(query).status is Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"verification_mode": "absolute"},
+        {"mode": 3},
+        {"min_confidence": 2},
+        {"min_confidence": -0.1},
+        {"min_confidence": True},
+        {"min_confidence": "high"},
+        {"min_confidence": float("nan")},
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(parameters: dict[str, Any]) -> None:
+    found = ask("2+2 = 4", **parameters)
+    assert (found.status, found.checks_failed) == (Status.BLOCKED, ("parameters_valid",))
+
+
+@pytest.mark.parametrize("opinions", [(YES, NO), (NO, YES), (YES, LIKELY, NO), (LIKELY, NO), (UNSURE, YES, NO)])
+@pytest.mark.parametrize("mode", ["high", "maximum"])
+def test_a_disagreement_is_never_a_verdict(
+    opinions: tuple[Opinion, ...], mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(consensus._METHODS, "math", saying(*opinions))
+    found = ask("2+2 = 4", mode=mode, min_confidence=0)
+    if mode == "high" and opinions == (YES, LIKELY, NO):
+        return  # two that agree are what was asked for
+    assert found.status is Status.INCONCLUSIVE
+    assert (found.result["agreement_status"], found.result["meets_requirement"]) == ("disagreement", False)
+    assert (found.result["confidence"], found.result["final_answer"]) == (0, None)
+
+
+@pytest.mark.parametrize("opinions", [(LIKELY,), (LIKELY, LIKELY), (UNSURE, LIKELY, LIKELY, LIKELY)])
+def test_what_only_held_where_it_was_tried_is_not_verified(
+    opinions: tuple[Opinion, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(consensus._METHODS, "math", saying(*opinions))
+    for mode in consensus.MODES:
+        assert ask("2+2 = 4", mode=mode, min_confidence=0).status is Status.INCONCLUSIVE
+
+
+def test_fewer_methods_than_were_asked_for_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(consensus._METHODS, "math", saying(YES, UNSURE))
+    assert ask("2+2 = 4", mode="single").status is Status.VERIFIED
+    found = ask("2+2 = 4", mode="high")
+    assert (found.status, found.result["agreement_status"]) == (Status.INCONCLUSIVE, "insufficient")
+
+
+def test_confidence_grows_with_every_method_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(consensus._METHODS, "math", saying(LIKELY, LIKELY))
+    assert ask("2+2 = 4", mode="high").result["confidence"] == 0.99
+    assert ask("2+2 = 4", mode="high", min_confidence=0.999).result["meets_requirement"] is False
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def plain_rows(name: str) -> list[dict[str, Any]]:
+    """Those that are a text and nothing more."""
+    return [row for row in rows(name) if set(row) == {"query"}]
+
+
+@pytest.mark.parametrize("row", plain_rows("math_false.jsonl"), ids=lambda row: ascii(row["query"])[:50])
+def test_no_method_of_its_own_calls_a_false_claim_true(row: dict[str, Any]) -> None:
+    """Each by itself: an error of one must not hide behind the others. The engine has tables of its own."""
+    for method in INDEPENDENT:
+        opinion = method.ask(row["query"])
+        assert opinion.holds is not True or opinion.confidence < CERTAIN, method.name
+
+
+@pytest.mark.parametrize("row", plain_rows("math_true.jsonl"), ids=lambda row: ascii(row["query"])[:50])
+def test_no_method_of_its_own_calls_a_true_claim_false(row: dict[str, Any]) -> None:
+    for method in INDEPENDENT:
+        assert method.ask(row["query"]).holds is not False, method.name
+
+
+@pytest.mark.parametrize("name", ["logic_true.jsonl", "logic_false.jsonl"])
+def test_enumeration_and_the_solver_never_disagree(name: str) -> None:
+    solver, table = LOGIC
+    compared = 0
+    for row in rows(name):
+        if not isinstance(row.get("query"), str):
+            continue
+        opinions = {opinion.holds for opinion in (solver.ask(row["query"]), table.ask(row["query"]))} - {None}
+        assert len(opinions) < 2, row
+        compared += table.ask(row["query"]).holds is not None
+    assert compared > 5
+
+
+@pytest.mark.parametrize("method", [*MATH, *LOGIC], ids=lambda method: method.name)
+def test_no_text_upsets_a_method(method: Method) -> None:
+    for text in (
+        "",
+        "(",
+        ")",
+        "=",
+        "1/0 = 1",
+        "9^9^9^9 = 1",
+        "x" * 5000,
+        "(" * 3000,
+        "p -> ",
+        "\x00",
+        "∀",
+        "1 < 2 < 3",
+    ):
+        assert isinstance(method.ask(text), Opinion)
+
+
+def test_many_names_are_left_to_the_solver() -> None:
+    text = f"(AND {' '.join(f'p{n}' for n in range(methods.MOST_NAMES + 1))})"
+    assert LOGIC[1].ask(text) == UNSURE
+    assert ask(text).status is Status.VERIFIED

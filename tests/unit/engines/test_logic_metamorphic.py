@@ -1,0 +1,183 @@
+"""What must leave a verdict of the logic engine alone: other names, another order, another notation."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qwed.engines.logic import verify
+from qwed.engines.protocol import EngineRequest
+from qwed.words import Status
+from tests.unit.engines.test_logic import rows
+
+Argument = tuple[list[str], str]
+
+
+def status(premises: list[str], conclusion: str) -> Status:
+    return verify(EngineRequest(parameters={"premises": premises, "conclusion": conclusion})).status
+
+
+def _symbolic(text: str) -> bool:
+    return not re.search(r"(?i)\b(is|are|if|then|all|some|every|no|unless|either|neither|both|equals|\w+s)\b", text)
+
+
+ARGUMENTS: list[Argument] = [
+    (row["premises"], row["conclusion"])
+    for name in ("logic_true.jsonl", "logic_false.jsonl")
+    for row in rows(name)
+    if "premises" in row
+]
+FORMULAS = [
+    found for found in ARGUMENTS if all(_symbolic(text) and "VAR" not in text for text in (*found[0], found[1]))
+]
+ENGLISH = [found for found in ARGUMENTS if all(re.match(r"[A-Z][a-z]+ ", text) for text in (*found[0], found[1]))]
+SOME = ARGUMENTS[::4]
+
+
+def label(argument: Argument) -> str:
+    return " ; ".join([*argument[0], argument[1]])[:70]
+
+
+def test_there_is_enough_to_change():
+    assert len(FORMULAS) > 100
+    assert len(ENGLISH) > 50
+
+
+@pytest.mark.parametrize("argument", SOME, ids=label)
+def test_the_order_of_the_premises_does_not_matter(argument):
+    premises, conclusion = argument
+    assert status(premises[::-1], conclusion) is status(premises, conclusion)
+
+
+@pytest.mark.parametrize("argument", SOME, ids=label)
+def test_an_irrelevant_premise_does_not_matter(argument):
+    premises, conclusion = argument
+    assert status(["unrelated_17 -> unrelated_18", *premises], conclusion) is status(premises, conclusion)
+
+
+@pytest.mark.parametrize("argument", SOME, ids=label)
+def test_a_premise_said_twice_does_not_matter(argument):
+    premises, conclusion = argument
+    assert status([*premises, *premises], conclusion) is status(premises, conclusion)
+
+
+@pytest.mark.parametrize("argument", FORMULAS[2::3], ids=label)
+def test_a_double_negation_does_not_matter(argument):
+    premises, conclusion = argument
+    doubled = [premise if premise.startswith("(") else f"~~({premise})" for premise in premises]
+    negated = conclusion if conclusion.startswith("(") else f"not not ({conclusion})"
+    assert status(doubled, negated) is status(premises, conclusion)
+
+
+_KEPT = frozenset(
+    {"and", "or", "not", "implies", "iff", "xor", "forall", "exists", "for", "all", "there", "such", "that", "in", "v"}
+    | {"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR", "EQ", "NE", "GT", "LT", "GE", "LE", "ABS", "MOD", "FORALL"}
+    | {"true", "false", "Int", "Real", "ℤ"}
+)
+
+
+def _renamed(text: str) -> str:
+    return re.sub(
+        r'"[^"]*"|[^\W\d]\w*', lambda name: name[0] if name[0] in _KEPT or '"' in name[0] else f"{name[0]}q7", text
+    )
+
+
+@pytest.mark.parametrize("argument", FORMULAS[1::3], ids=label)
+def test_the_names_do_not_matter(argument):
+    premises, conclusion = argument
+    assert status([_renamed(premise) for premise in premises], _renamed(conclusion)) is status(premises, conclusion)
+
+
+# ruff: noqa: RUF001  # the signs are the notation
+_SIGNS = {"↔": "<->", "→": "->", "∀": "forall ", "∃": "exists ", "¬": "~", "∧": "&", "∨": "|", "⊕": " xor "}
+
+
+def _in_signs(text: str) -> str:
+    for sign, word in _SIGNS.items():
+        text = text.replace(word, sign)
+    return text
+
+
+def _in_words(text: str) -> str:
+    for sign, word in {"<->": " iff ", "->": " implies ", "&&": " and ", "||": " or "}.items():
+        text = text.replace(sign, word)
+    return re.sub(r"~|!(?!=)", " not ", re.sub(r"&", " and ", re.sub(r"\|", " or ", text)))
+
+
+@pytest.mark.parametrize("argument", FORMULAS[::3], ids=label)
+@pytest.mark.parametrize("rewrite", [_in_signs, _in_words])
+def test_the_spelling_of_the_connectives_does_not_matter(argument, rewrite: Callable[[str], str]):
+    premises, conclusion = argument
+    assert status([rewrite(premise) for premise in premises], rewrite(conclusion)) is status(premises, conclusion)
+
+
+@pytest.mark.parametrize("argument", ENGLISH[::2], ids=label)
+def test_a_full_stop_and_a_therefore_do_not_matter(argument):
+    premises, conclusion = argument
+    assert status([f"{premise}." for premise in premises], f"Therefore, {conclusion}.") is status(premises, conclusion)
+
+
+@pytest.mark.parametrize("argument", ENGLISH[1::2], ids=label)
+def test_an_argument_is_one_text_or_many(argument):
+    premises, conclusion = argument
+    text = "\n".join([*premises, f"Therefore {conclusion}"])
+    assert verify(EngineRequest(query=text)).status is status(premises, conclusion)
+
+
+ATOMS = ("P", "Q", "R")
+trees = st.recursive(
+    st.sampled_from(ATOMS),
+    lambda inner: st.one_of(
+        st.tuples(st.just("not"), inner), st.tuples(st.sampled_from(["and", "or", "if", "iff"]), inner, inner)
+    ),
+    max_leaves=4,
+)
+_DSL = {"not": "(NOT {})", "and": "(AND {} {})", "or": "(OR {} {})", "if": "(IMPLIES {} {})", "iff": "(IFF {} {})"}
+_INFIX = {"not": "~({})", "and": "({}) & ({})", "or": "({}) | ({})", "if": "({}) => ({})", "iff": "({}) <-> ({})"}
+
+
+def _written(tree: object, shapes: dict[str, str]) -> str:
+    if isinstance(tree, str):
+        return tree
+    head, *parts = tree  # type: ignore[misc]
+    return shapes[head].format(*(_written(part, shapes) for part in parts))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(trees, max_size=3), trees)
+def test_the_dsl_and_first_order_notation_agree(premises, conclusion):
+    dsl = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _DSL))
+    infix = status([_written(tree, _INFIX) for tree in premises], _written(conclusion, _INFIX))
+    mixed = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _INFIX))
+    assert dsl is infix is mixed
+
+
+_SIMPLE = st.one_of(
+    st.tuples(st.sampled_from(["and", "or", "if", "iff"]), st.sampled_from(ATOMS), st.sampled_from(ATOMS)),
+    st.tuples(st.just("not"), st.sampled_from(ATOMS)),
+    st.sampled_from(ATOMS),
+)
+_SAID = {"P": "Rex is old", "Q": "Tom barks", "R": "the street is wet"}
+_ENGLISH = {
+    "not": "it is not the case that {}",
+    "and": "{} and {}",
+    "or": "either {} or {}",
+    "if": "if {} then {}",
+    "iff": "{} if and only if {}",
+}
+
+
+def _said(tree: object) -> str:
+    if isinstance(tree, str):
+        return _SAID[tree]
+    head, *parts = tree  # type: ignore[misc]
+    return _ENGLISH[head].format(*(_SAID[part] for part in parts))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_SIMPLE, max_size=3), _SIMPLE)
+def test_english_and_the_dsl_agree(premises, conclusion):
+    dsl = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _DSL))
+    assert status([_said(tree) for tree in premises], _said(conclusion)) is dsl
