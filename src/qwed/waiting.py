@@ -108,7 +108,7 @@ class LoopDriver:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
-        self._seconds = seconds
+        self.seconds = seconds
 
     async def drive(self, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
         """Run `walk`, awaiting each ticket it waits for, each at most `seconds` or the driver's own time."""
@@ -116,7 +116,7 @@ class LoopDriver:
             ticket = walk.send(None)
             while True:
                 try:
-                    await self._wait(ticket, self._seconds if seconds is None else seconds)
+                    await self._wait(ticket, self.seconds if seconds is None else seconds)
                 except TimeoutError as late:
                     ticket = walk.throw(late)
                 else:

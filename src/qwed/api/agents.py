@@ -15,13 +15,14 @@ from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
+from qwed.kernel.content import LARGE
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.registration import register
 from qwed.kernel.request import file_of, quoted
 from qwed.kernel.tools import TOOL_CALL
 from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
-from qwed.waiting import Ticket
+from qwed.waiting import Ticket, in_thread
 from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
@@ -212,7 +213,11 @@ async def _decide(
         malformed=malformed,
         now=call.services.clock.now(),
     )
-    return decided(await call.driver.drive(verify_action(case, call.services)))
+    walk = verify_action(case, call.services)
+    if len(call.body) <= LARGE:
+        return decided(await call.driver.drive(walk))
+    # Looking through so much text takes a while; in a thread of its own it lets others have their turn.
+    return decided(await asyncio.to_thread(in_thread, walk, call.driver.seconds))
 
 
 def _refuse_bulk(call: Call, body: dict[str, Any]) -> None:

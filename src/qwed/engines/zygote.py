@@ -57,6 +57,8 @@ def main(line: str) -> None:
         return
     finally:
         nursery.end()
+        # Without taking the interpreter apart: libraries that were loaded for the workers complain about it at length.
+        os._exit(0)
 
 
 def _settle_in() -> None:

@@ -1,21 +1,23 @@
 """Where a path leads, read off its text alone: inside the allowed roots, outside, or nowhere we can name.
 
-Nothing here touches the file system, so a symbolic link inside a root is followed by whoever opens it, not by us.
+`resolve` does not touch the file system, so a symbolic link inside a root is followed by whoever opens it, not by us;
+`resolve_on_disk` is for whoever opens it.
 A path is judged in every form a later reader may turn it into (percent-decoded, full-width, backslashed); the worst
 form counts.
 """
 
+import os
 import re
-import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote
 
-MAX_LENGTH = 4_096
-MAX_DECODINGS = 8
+from qwed.guards._path_forms import DRIVE, MAX_LENGTH, forms
+from qwed.guards._path_sensitive import is_sensitive as _is_sensitive
+
+__all__ = ["MAX_LENGTH", "PathFinding", "Place", "resolve", "resolve_on_disk"]
 
 
 class Place(StrEnum):
@@ -36,110 +38,46 @@ class PathFinding:
     reason: str = ""
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./-]*[A-Za-z0-9_/-]|[A-Za-z0-9_/]")
-_DRIVE = re.compile(r"[A-Za-z]:")
-_SCHEME = re.compile(r"(?i)[a-z][a-z0-9+.-]*:/|(?:data|file|javascript):")
-_FILE_URL = re.compile(r"(?i)file:(?://(?:localhost)?(?=/)|(?=/(?!/)))")
-_EXPANDED = re.compile(r"\$[A-Za-z_{(]|`|(?:^|/)%[A-Za-z_]\w*%")
-# `.?` and `.*` match `..` in some shells, so such a name may lead upwards.
-_DOTTED_GLOB = re.compile(r"(?:^|/)\.[^/]*[*?\[{]|(?:^|/)[\[{][^/]*\.")
-# Some systems drop the blanks of `.. `, and others read `%u002e` or a malformed byte as a dot.
-_BLANK_DOTS = re.compile(r"(?:^|/)(?=[. ]* )[. ]+(?:/|$)")
-_MALFORMED = re.compile(r"(?i)%u[0-9a-f]{4}|\ufffd")
-_LOOK_ALIKES = str.maketrans("\u2044\u2215\u29f8\u2571\u2216\u29f5\u29f9\u3002\uff61", "////\\\\\\..")
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
+_PLAIN = re.compile(r"(?!.*\.\.\.)[A-Za-z0-9_/][A-Za-z0-9_./-]*[A-Za-z0-9_/-]|[A-Za-z0-9_/]")
 _MAGIC_LINKS = frozenset({"root", "cwd", "fd", "exe", "map_files", "task"})
 _MAGIC_DEVICES = frozenset({"fd", "stdin", "stdout", "stderr"})
-
-_SENSITIVE_PLACE = re.compile(
-    r"/etc/(?:passwd|shadow|gshadow|sudoers|master\.passwd|security/opasswd|krb5\.keytab)(?:[-~.].*)?"
-    r"|/etc/(?:sudoers\.d|ssl/private|kubernetes|wireguard|letsencrypt/(?:live|archive))(?:/.*)?|/etc/ssh/ssh_host_.*"
-    r"|/proc/(?:kcore|kallsyms|[^/]+/(?:environ|mem|maps|smaps|cmdline|auxv|stack|syscall))"
-    r"|/dev/(?:mem|kmem|port|sd[a-z]\d*|nvme.*|x?vd[a-z]\d*|disk/.*|mapper/.*)"
-    r"|(?:/var)?/run/(?:docker\.sock|containerd/.*|secrets(?:/.*)?)|/var/lib/(?:kubelet|docker)(?:/.*)?"
-)
-_SENSITIVE_DIRECTORY = re.compile(
-    r"(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker|password-store|config/(?:gcloud|gh)|terraform\.d)(?:/|$)"
-)
-_SENSITIVE_NAME = re.compile(
-    r"\.netrc|_netrc|\.pgpass|\.my\.cnf|\.npmrc|\.pypirc|\.git-credentials|\.htpasswd|\.dockercfg|\.envrc|\.vault-token"
-    r"|\.(?:bash|zsh|sh|python|psql|mysql|node_repl)_?history|\.env(?:\.(?!example$|sample$|template$|dist$).*)?"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?!.*\.pub$).*|wp-config\.php"
-    r"|(?:credentials|client_secrets?|service[_-]account)(?:\.json)?|secrets?\.(?:ya?ml|json|toml|env)"
-)
-
-_SENSITIVE_ENDINGS = (
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".keystore",
-    ".kdbx",
-    ".ppk",
-    ".keytab",
-    ".tfstate",
-    ".agekey",
-)
-_COPY_ENDINGS = re.compile(r"(?:\.(?:bak|old|orig|copy)|~)\Z")
 
 
 def resolve(target: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
     """Where `target` leads; without `allowed_paths` every path we can name is inside."""
     if _PLAIN.fullmatch(target) and len(target) <= MAX_LENGTH:
         return _judge(target, allowed_paths)
-    forms, reason = _forms(target)
+    read_as, reason = forms(target)
     if reason:
-        return PathFinding(Place.UNRESOLVABLE, forms[-1], any(map(_is_sensitive, forms)), reason)
-    findings = [_judge(form, allowed_paths) for form in forms]
+        return PathFinding(Place.UNRESOLVABLE, read_as[-1], any(map(_is_sensitive, read_as)), reason)
+    findings = [_judge(form, allowed_paths) for form in read_as]
     worst = max(findings, key=lambda each: _SEVERITY[each.place])
     return PathFinding(worst.place, findings[-1].path, any(each.sensitive for each in findings), worst.reason)
 
 
+def resolve_on_disk(target: str, allowed_paths: tuple[str, ...] | None, *, start: str | None = None) -> PathFinding:
+    """Where `target` leads from `start` (the current directory) once every symbolic link is followed.
+
+    What `resolve` cannot name stays unresolvable. A link that is put in place between this answer and the opening of
+    the file is not seen, and neither is a hard link: open with O_NOFOLLOW where that matters.
+    """
+    said = resolve(target, None)
+    if said.place is Place.UNRESOLVABLE:
+        return said
+    try:
+        real = os.path.realpath(os.path.join(start or os.getcwd(), os.path.expanduser(target)))
+        roots = None if allowed_paths is None else tuple(map(_real_root, filter(None, allowed_paths)))
+    except (OSError, ValueError):
+        return PathFinding(Place.UNRESOLVABLE, said.path, sensitive=True, reason="the path cannot be followed")
+    found = resolve(real, roots)
+    return PathFinding(found.place, found.path, said.sensitive or found.sensitive, found.reason)
+
+
+def _real_root(root: str) -> str:
+    return os.path.realpath(os.path.expanduser(root))
+
+
 _SEVERITY = {Place.INSIDE: 0, Place.OUTSIDE: 1, Place.UNRESOLVABLE: 2}
-
-
-def _forms(target: str) -> tuple[list[str], str]:
-    """The text in every form a later reader may give it, plainest last; and why none of them can be trusted."""
-    if not target.strip():
-        return [""], "the path is empty"
-    if len(target) > MAX_LENGTH:
-        return [target[:MAX_LENGTH]], f"the path is longer than {MAX_LENGTH} characters"
-    forms = [target]
-    for _ in range(MAX_DECODINGS):
-        plainer = _plainer(forms[-1])
-        if plainer == forms[-1]:
-            return forms, _obstacle(forms)
-        if len(plainer) > MAX_LENGTH:
-            return forms, f"the path is longer than {MAX_LENGTH} characters"
-        forms.append(plainer)
-    return forms, f"the path is encoded more than {MAX_DECODINGS} times"
-
-
-def _plainer(form: str) -> str:
-    compatible = unicodedata.normalize("NFKC", unquote(form, errors="replace")).translate(_LOOK_ALIKES)
-    return _FILE_URL.sub("", compatible, count=1).strip().replace("\\", "/") if compatible == form else compatible
-
-
-def _obstacle(forms: list[str]) -> str:
-    for form in forms:
-        if not form.isprintable() and any(unicodedata.category(character) in _INVISIBLE for character in form):
-            return "the path holds invisible characters"
-    if any(form.startswith("\\\\") for form in forms):
-        return "a network share is no path of this machine"
-    plainest = forms[-1]
-    return next((reason for pattern, reason in _OBSTACLES if pattern(plainest)), "")
-
-
-_OBSTACLES = (
-    (_DRIVE.match, "a drive letter is no path of this machine"),
-    (_SCHEME.match, "a URL is no path"),
-    (_EXPANDED.search, "the path depends on a variable"),
-    (_DOTTED_GLOB.search, "the path depends on a pattern"),
-    (_BLANK_DOTS.search, "blanks beside dots are read differently by different systems"),
-    (_MALFORMED.search, "the path holds a malformed encoding"),
-)
 
 
 def _judge(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
@@ -151,6 +89,8 @@ def _judge(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
     if allowed_paths is None:
         return PathFinding(Place.INSIDE, path, _is_sensitive(path))
     roots = _roots(allowed_paths)
+    if DRIVE.match(path) and not any(map(DRIVE.match, roots)):
+        return PathFinding(Place.UNRESOLVABLE, path, _is_sensitive(path), "a drive letter is no path of this machine")
     if path.startswith("~") and not any(root.startswith("~") for root in roots):
         return PathFinding(Place.UNRESOLVABLE, path, _is_sensitive(path), "whose home directory it is cannot be told")
     return _place(path, roots)
@@ -158,7 +98,7 @@ def _judge(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
 
 def _place(path: str, roots: tuple[str, ...]) -> PathFinding:
     # Nobody says which root a relative path starts from, so it must stay inside whichever it is.
-    relative = not path.startswith(("/", "~"))
+    relative = not path.startswith(("/", "~")) and not DRIVE.match(path)
     joined = _joined(path, roots) if relative and roots else [path]
     sensitive = any(map(_is_sensitive, joined))
     fences = _fences(roots)
@@ -199,27 +139,47 @@ _TELLING = re.compile(r"(?i)/(?:etc|proc|dev|run|var(?:/run|/lib|\Z))")
 
 
 class _Fences(NamedTuple):
-    here: bool
-    """Whether every relative path that does not climb is inside."""
+    climbs: int
+    """The highest directory above the current one that is a root; -1 where neither it nor any above it is one."""
     prefixes: tuple[str, ...]
     """Sorted, and none the beginning of another, so only the last one before a path can be its beginning."""
 
 
 @lru_cache(maxsize=1024)
 def _fences(roots: tuple[str, ...]) -> _Fences:
+    climbs = -1
     prefixes: list[str] = []
-    for prefix in sorted(root if root.endswith("/") else root + "/" for root in roots if root != "."):
-        if not prefixes or not prefix.startswith(prefixes[-1]):
+    for prefix in sorted(_closed(root) for root in roots):
+        if _ABOVE.fullmatch(prefix):
+            climbs = max(climbs, prefix.count(".."))
+        elif not prefixes or not prefix.startswith(prefixes[-1]):
             prefixes.append(prefix)
-    return _Fences("." in roots, tuple(prefixes))
+    return _Fences(climbs, tuple(prefixes))
+
+
+_ABOVE = re.compile(r"\./|(?:\.\./)+")
+_ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:/")
 
 
 def _inside(path: str, fences: _Fences) -> bool:
-    if fences.here and path and not path.startswith(("/", "~", "../")) and path != "..":
+    if not path:
+        return False
+    closed = _closed(path)
+    if fences.climbs >= _levels_up(closed) and not _ABSOLUTE.match(path):
         return True
-    closed = path if path.endswith("/") else path + "/"
     before = bisect_right(fences.prefixes, closed)
-    return bool(path and before) and closed.startswith(fences.prefixes[before - 1])
+    return before > 0 and closed.startswith(fences.prefixes[before - 1])
+
+
+def _levels_up(path: str) -> int:
+    climb = _CLIMB.match(path)
+    return climb[0].count("..") if climb else 0
+
+
+def _closed(path: str) -> str:
+    """The path as a beginning of others; names below a drive letter mean the same in any case."""
+    closed = path if path.endswith("/") else path + "/"
+    return closed.casefold() if DRIVE.match(closed) else closed
 
 
 @lru_cache(maxsize=1024)
@@ -229,17 +189,18 @@ def _roots(allowed_paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _root(allowed: str) -> str:
-    forms, reason = _forms(allowed)
-    return "" if reason else _normal(forms[-1]) or ""
+    read_as, reason = forms(allowed)
+    return "" if reason else _normal(read_as[-1]) or ""
 
 
 def _normal(form: str) -> str | None:
     """The path without `.`, `..` and doubled slashes; None where a kernel link or somebody's home decides."""
     if _TIDY.fullmatch(form):
         return form
-    start = "/" if form.startswith("/") else ""
+    drive = form[:2] if DRIVE.match(form) else ""
+    start = drive + "/" if form.startswith("/", len(drive)) else ""
     kept: list[str] = []
-    for part in form.split("/"):
+    for part in form[len(drive) :].split("/"):
         if part in ("", "."):
             continue
         if part != "..":
@@ -257,17 +218,10 @@ _TIDY = re.compile(r"(?!/proc|/dev)/?[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_]
 
 
 def _is_magic(start: str, kept: list[str]) -> bool:
-    if start and kept[:1] == ["proc"]:
-        return len(kept) > 2 and kept[2] in _MAGIC_LINKS
-    return bool(start) and len(kept) == 2 and kept[0] == "dev" and kept[1] in _MAGIC_DEVICES
-
-
-def _is_sensitive(path: str) -> bool:
-    folded = path.casefold()
-    if folded.startswith("../"):
-        # How far up it climbs is unknown; the worst is the top.
-        folded = "/" + folded.lstrip("./")
-    name = _COPY_ENDINGS.sub("", folded.rpartition("/")[2])
-    if name.endswith(_SENSITIVE_ENDINGS) or _SENSITIVE_NAME.fullmatch(name) or _SENSITIVE_PLACE.fullmatch(folded):
-        return True
-    return "." in folded and _SENSITIVE_DIRECTORY.search(folded) is not None
+    """Whether the parts so far are a link that the kernel makes up: where it leads depends on the process."""
+    if not kept or (start != "/" and kept[0] != ".."):
+        return False
+    top = kept[kept.count("..") :][:3] if kept[0] == ".." else kept[:3]
+    if top[:1] == ["proc"]:
+        return len(top) > 2 and top[2] in _MAGIC_LINKS
+    return len(top) == 2 and top[0] == "dev" and top[1] in _MAGIC_DEVICES

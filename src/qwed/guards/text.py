@@ -1,6 +1,7 @@
 """Text inside an action: every string of its parameters, and what a guard found where."""
 
 import re
+import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,6 +35,15 @@ def readable(text: str) -> bool:
     """Whether a person can read it: something to see, and nothing that deceives the eye."""
     visible = any(each.isprintable() and not each.isspace() and each not in _BLANK for each in text)
     return visible and not has_unseen(text)
+
+
+def lower(text: str) -> str:
+    """The text in lower case, as long as it was: a few letters grow when lowered, and spans must fit."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_TO_LOWER)
+
+
+_TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class Finding(NamedTuple):

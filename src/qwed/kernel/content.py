@@ -1,5 +1,6 @@
 """What an action carries: secrets, personal data, privileged targets."""
 
+from threading import Lock
 from typing import NamedTuple
 
 from qwed.guards.pii import find_pii
@@ -26,9 +27,20 @@ class Content(NamedTuple):
 
 NOTHING_SAID = Content()
 
+LARGE = 1 << 16
+_one_at_a_time = Lock()
+"""Large actions are looked through in threads; several at once would leave the event loop too small a share."""
+
 
 def read_content(action: Action) -> Content:
     """Look at every string of the action."""
+    if len(action.canonical) <= LARGE:
+        return _read(action)
+    with _one_at_a_time:
+        return _read(action)
+
+
+def _read(action: Action) -> Content:
     texts = [("", text) for text in (action.query, action.code, action.target) if text]
     strings = strings_in(action.parameters)
     texts.extend(strings)

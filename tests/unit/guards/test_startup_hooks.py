@@ -338,3 +338,45 @@ def test_this_interpreter_needs_nothing_but_the_standard_library_to_check_itself
     _, run = environment
     code = FIND + "; import sys; print(sorted(set(sys.modules) & {'msgspec', 'httpx', 'cryptography'}))"
     assert run(code).stdout.splitlines()[1] == "[]"
+
+
+def test_an_allowed_hook_that_changes_is_allowed_no_more(layout):
+    file = layout.write("agent.pth", "import agent\n")
+    allowed = frozenset({hashlib.sha256(file.read_bytes()).hexdigest()})
+    assert layout.verify(allow=allowed) == ()
+    file.write_text("import agent; import evil\n")
+    assert [finding.path for finding in layout.verify(allow=allowed)] == [str(file)]
+
+
+def test_every_file_is_named_and_the_known_ones_are_not(layout):
+    layout.write("a.pth", "import coverage; coverage.process_startup()\n")
+    layout.write("b.pth", "import evil\n")
+    layout.write("c.pth", "import worse\nimport evil\n")
+    layout.write("usercustomize.py", "import evil\n")
+    names = [finding.path.rpartition("/")[2] for finding in layout.verify({"PYTHONHOME": "/opt/other"})]
+    assert names == ["b.pth", "c.pth", "usercustomize.py", "other"]
+
+
+def test_a_link_is_judged_by_what_it_leads_to(layout, tmp_path):
+    target = tmp_path / "elsewhere"
+    target.write_text("import evil\n")
+    (layout.path / "fine.pth").symlink_to(target)
+    (finding,) = layout.verify()
+    assert finding.path == str(layout.path / "fine.pth")
+    assert finding.sha256 == hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def test_a_file_too_large_to_read_fails_and_cannot_be_allowed(layout):
+    layout.write("large.pth", b"#" * ((1 << 20) + 1))
+    (finding,) = layout.verify()
+    assert (finding.sha256, layout.verify(allow=frozenset({""}))) == ("", (finding,))
+
+
+def test_a_line_after_a_harmless_one_is_read(layout):
+    layout.write("mixed.pth", "# comment\n\nplain/path\nimport coverage; coverage.process_startup()\nimport evil\n")
+    (finding,) = layout.verify()
+    assert "`import evil`" in finding.reason
+
+
+def test_the_guard_takes_hashes_from_any_iterable(layout):
+    assert StartupHookGuard(allow=["0" * 64, " AB "]).verify() == ()

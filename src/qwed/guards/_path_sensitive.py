@@ -1,0 +1,212 @@
+"""Which paths are known to hold secrets: keys, credentials, password stores, histories, memory of processes."""
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+# Every table is matched against the casefolded path with forward slashes.
+_PLACES = (
+    r"(?:/private)?/etc/(?:passwd|shadow|gshadow|sudoers|master\.passwd|security/opasswd|krb5\.keytab)(?:[-~.].*)?",
+    r"(?:/private)?/etc/(?:sudoers\.d|ssl/private|pki/(?:tls/)?private|kubernetes|wireguard|rancher|vault\.d)(?:/.*)?",
+    r"/etc/(?:letsencrypt/(?:live|archive|accounts)|openvpn|ipsec\.d/private|networkmanager/system-connections)(?:/.*)?",
+    r"/etc/(?:ppp/(?:chap|pap)-secrets|ipsec\.secrets|ldap\.secret|pam_ldap\.secret|mysql/debian\.cnf|swanctl/private.*)",
+    r"/etc/(?:postfix/sasl_passwd.*|exim4/passwd\.client|wpa_supplicant/.*\.conf|dovecot/private/.*|freeradius/.*users)",
+    r"/etc/ssh/ssh_host_.*(?<!\.pub)",
+    r"/proc/(?:kcore|kallsyms|keys|[^/]+/(?:environ|mem|maps|smaps|cmdline|auxv|stack|syscall))",
+    r"/dev/(?:mem|kmem|port|sd[a-z]\d*|hd[a-z]\d*|nvme.*|mmcblk.*|x?vd[a-z]\d*|dm-\d+|disk/.*|mapper/.*|r?disk\d.*)",
+    r"(?:/var)?/run/(?:docker\.sock|podman/.*|crio/.*|containerd/.*|secrets(?:/.*)?|credentials(?:/.*)?)",
+    r"/var/lib/(?:kubelet|docker|rancher|etcd|vault|mysql/mysql|sss/(?:db|secrets)|systemd/credential\.secret)(?:/.*)?",
+    r".+/etc/(?:shadow|gshadow|sudoers|master\.passwd)(?:[-~.].*)?",
+    r"/var/backups/(?:shadow|gshadow|passwd)\.bak|/var/db/(?:dslocal|shadow|sudo)(?:/.*)?|/var/spool/cron(?:/.*)?",
+    r".*/windows/(?:system32/config|repair|syswow64/config)/(?:regback/)?(?:sam|system|security|software|default)(?:\..*)?",
+    r".*/windows/(?:ntds/.*|(?:system32/)?panther/.*unattend.*|sysvol/.*/groups\.xml|system32/inetsrv/config/.*)",
+    r".*/appdata/(?:roaming|local)/microsoft/(?:credentials|protect|vault|crypto|identitycache)(?:/.*)?",
+    r".*/(?:inetpub/.*/)?(?:pagefile|hiberfil|swapfile)\.sys",
+)
+_DIRECTORIES = (
+    "ssh",
+    "gnupg",
+    "aws",
+    "azure",
+    "kube",
+    "docker/(?:config\\.json|contexts|buildx/certs)",
+    "oci",
+    "aliyun",
+    "bluemix",
+    "snowflake",
+    "snowsql",
+    "password-store",
+    "terraform\\.d",
+    "secrets",
+    "vault",
+    "electrum",
+    "bitcoin",
+    "ethereum",
+    "monero",
+    "gnome2/keyrings",
+    "local/share/(?:keyrings|kwalletd)",
+    "config/(?:gcloud|gh|hub|doctl|op|bitwarden(?: cli)?|rclone|heroku|linode-cli|solana|flyctl|keybase|age|sops)",
+    "subversion/auth",
+    "fly",
+    "railway",
+    "purple",
+)
+_BROWSER_FILES = (
+    r"login data(?: for account)?(?:-journal)?|cookies(?:\.sqlite|\.binarycookies)?|web data|local state"
+    r"|logins\.json|key[34]\.db|signons\.sqlite|cert[89]\.db|formhistory\.sqlite|places\.sqlite"
+)
+_BROWSERS = (
+    r"(?:\.mozilla|firefox|\.thunderbird|thunderbird|google-chrome|chromium|chrome|brave-browser|bravesoftware"
+    r"|microsoft-edge|edge|safari|opera|vivaldi)"
+)
+_TREES = (
+    r"/library/keychains(?:/|$)",
+    r"/library/(?:cookies|messages)/",
+    r"/(?:\.ethereum|\.?geth|ethereum)/keystore(?:/|$)",
+    rf"/{_BROWSERS}/(?:.*/)?(?:{_BROWSER_FILES})$",
+    r"/\.(?:m2/settings(?:-security)?\.xml|gradle/gradle\.properties|cargo/credentials(?:\.toml)?|gem/credentials)$",
+    r"/\.(?:dbt/profiles\.yml|kaggle/kaggle\.json|composer/auth\.json|config/git/credentials|claude/\.credentials\.json)$",
+    r"/\.?(?:cache/)?huggingface/(?:token|stored_tokens)$|/\.config/pulse/cookie$|/\.local/share/fish/fish_history$",
+    r"/filezilla/(?:sitemanager|recentservers)\.xml$|/psreadline/consolehost_history\.txt$|/winscp\.ini$",
+    r"/\.nuget/(?:nuget/)?nuget\.config$|/\.vercel/auth\.json$|/\.config/configstore/.*\.json$",
+)
+_HISTORIES = "bash|zsh|sh|ksh|ash|csh|python|psql|mysql|sqlite|node_repl|rediscli|irb|pry|mongo|scala|ghci|php|lua"
+_WORDS = (
+    r"(?:my[_-]?)?(?:passwords?|passwd|secrets?|creds?|credentials|api[_-]?(?:keys?|tokens?)|apikeys?|private[_-]?keys?"
+    r"|master[_-]?(?:passwords?|key)|access[_-]?(?:keys?|tokens?)|account[_-]?keys?|root[_-]?keys?|accesskeys)"
+)
+_NAMES = (
+    r"\.netrc|_netrc|\.authinfo|\.pgpass|pgpass\.conf|\.my\.cnf|\.mylogin\.cnf|\.npmrc|\.pypirc",
+    r"\.git-credentials|\.htpasswd|\.dockercfg|\.dockerconfigjson|\.envrc|\.vault-token|\.vault_?pass(?:word)?(?:\.txt)?",
+    r"vault_?pass(?:word)?\.txt|\.boto|\.s3cfg|\.databrickscfg|\.terraformrc|terraform\.rc|\.fetchmailrc|\.msmtprc",
+    r"\.esmtprc|\.ftpconfig|\.remote-sync\.json|sftp(?:-config)?\.json|\.rhosts|\.shosts|\.k5login|\.xauthority|\.esd_auth",
+    rf"\.(?:{_HISTORIES})_?history|\.histfile|\.dbshell|\.lesshst|\.viminfo|consolehost_history\.txt|fish_history",
+    r"\.env(?:rc)?(?:[._-](?!(?:.*[._-])?(?:example|sample|template|dist|defaults?|tpl|schema)$).*)?",
+    r"(?!(?:example|sample|template|dist|default)\.env$)(?:prod(?:uction)?|dev(?:elopment)?|staging|local|secrets?)\.env",
+    r"id_(?:rsa|dsa|ecdsa|ed25519|xmss)(?:_sk)?(?!.*\.pub$).*|authorized_keys2?",
+    r"wp-config\.php|(?:aws_?)?credentials|client_secrets?.*\.json|service[_-]?account.*\.json|serviceaccount.*\.json",
+    r"application_default_credentials\.json|google-services-credentials\.json|gcp[_-]?(?:key|credentials).*\.json",
+    r"firebase-adminsdk.*\.json|.*-firebase-adminsdk-.*\.json|credentials\.(?:yml\.enc|db)|access_tokens\.db",
+    rf"{_WORDS}\.(?:txt|csv|tsv|json|ya?ml|toml|ini|env|conf|cfg|properties|xml|xlsx?|docx?|odt|db|sqlite3?|bak|enc)",
+    r"kubeconfig(?:\.ya?ml)?|.*\.kubeconfig|k3s\.yaml|rclone\.conf|terraform\.tfvars(?:\.json)?|.*\.auto\.tfvars(?:\.json)?",
+    r"secring\.gpg|trustdb\.gpg|pubring\.kbx|wallet\.(?:dat|json|aes\.json)|.*\.wallet|utc--\d{4}-.*|keystore\.json",
+    r"ntds\.dit|sam\.(?:hive|save|bak)|system\.(?:hive|save)|unattend\.xml|autounattend\.xml|sysprep\.(?:inf|xml)",
+    r"login data|logins\.json|key[34]\.db|cookies\.sqlite|signons\.sqlite|local state|\.erlang\.cookie",
+    r"master\.key|encryption\.key|\.pgpass\.conf|keepass.*\.xml|kwallet.*|\.lastpass",
+)
+_ENDINGS = (
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".pkcs12",
+    ".p8",
+    ".pk8",
+    ".jks",
+    ".jceks",
+    ".bks",
+    ".keystore",
+    ".kdb",
+    ".kdbx",
+    ".psafe3",
+    ".opvault",
+    ".1pif",
+    ".agilekeychain",
+    ".keychain",
+    ".keychain-db",
+    ".kwl",
+    ".ppk",
+    ".keytab",
+    ".tfstate",
+    ".tfvars",
+    ".agekey",
+    ".ovpn",
+    ".ccache",
+    ".id_rsa",
+    ".rsa",
+    ".gpgkey",
+    ".dit",
+)
+_COPY_ENDINGS = re.compile(
+    r"(?:\.(?:bak|old|orig|copy|backup|save|swp|swo|tmp|\d{1,2})|~|[-_](?:old|bak|backup)|[. ]+)\Z"
+)
+# Certificates alone are public; a file of keys is not called so.
+_PUBLIC = re.compile(
+    r"(?:.*[._-])?(?:cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
+    r"|root[._-]ca|trusted[._-]certs?)\.(?:pem|key|jks)"
+)
+
+_PUBLIC_PLACES = ("/etc/ssl/certs/", "/usr/share/ca-certificates/", "/etc/pki/ca-trust/", "/etc/pki/tls/certs/")
+
+_PLACE = re.compile("|".join(_PLACES))
+_TREE = re.compile("|".join((rf"(?:^|/)\.(?:{'|'.join(_DIRECTORIES)})(?:/|$)", *_TREES)))
+_NAME = re.compile("|".join(_NAMES))
+
+_GLOB = re.compile(r"[*?\[]")
+_GLOB_TARGETS = tuple(
+    tuple(place.split("/"))
+    for place in (
+        "/etc/shadow",
+        "/etc/passwd",
+        "/etc/gshadow",
+        "/etc/sudoers",
+        "/etc/ssh/ssh_host_rsa_key",
+        "/proc/self/environ",
+        "/run/secrets/x",
+        "/var/run/docker.sock",
+        "/root/.ssh/id_rsa",
+    )
+)
+_GLOB_NAMES_TEXT = """
+id_rsa id_ed25519 id_ecdsa .env .ssh .aws .kube .gnupg .netrc .pgpass .npmrc .bash_history .git-credentials .docker
+authorized_keys credentials credentials.json wp-config.php shadow server.pem server.key wallet.dat secrets.yml .htpasswd
+kubeconfig ntds.dit
+"""
+_GLOB_NAMES = tuple(_GLOB_NAMES_TEXT.split())
+_MIN_LITERAL = 3
+
+
+def is_sensitive(path: str) -> bool:
+    """Whether what lies at a normalised path is known to hold secrets, on any system that ignores case or not."""
+    folded = path.casefold()
+    if folded.startswith("../"):
+        # How far up it climbs is unknown; the worst is the top.
+        folded = "/" + folded.lstrip("./")
+    if folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt")):
+        return False
+    name = _plain_name(folded.rpartition("/")[2])
+    if (name.endswith(_ENDINGS) or _NAME.fullmatch(name)) and not _PUBLIC.fullmatch(name):
+        return True
+    if _PLACE.fullmatch(folded) or _TREE.search(folded):
+        return True
+    return _GLOB.search(folded) is not None and _may_match_sensitive(folded)
+
+
+def _plain_name(name: str) -> str:
+    """The name without a data stream and without the endings of copies."""
+    name = name.partition(":")[0] or name
+    for _ in range(3):
+        shorter = _COPY_ENDINGS.sub("", name)
+        if shorter in ("", name):
+            return name
+        name = shorter
+    return name
+
+
+@lru_cache(maxsize=256)
+def _may_match_sensitive(pattern: str) -> bool:
+    parts = pattern.split("/")
+    if any(_matches(target, parts) for target in _GLOB_TARGETS):
+        return True
+    telling = [part for part in parts if _GLOB.search(part) and _literals(part) >= _MIN_LITERAL]
+    return any(fnmatchcase(name, part) for part in telling[:8] for name in _GLOB_NAMES)
+
+
+def _literals(part: str) -> int:
+    """How many characters of a pattern, its ending aside, say which file is meant."""
+    stem = part if part.startswith(".") else part.partition(".")[0]
+    return len(stem) - sum(map(stem.count, "*?[]"))
+
+
+def _matches(target: tuple[str, ...], parts: list[str]) -> bool:
+    return len(target) == len(parts) and all(map(fnmatchcase, target, parts))

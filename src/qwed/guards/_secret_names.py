@@ -1,0 +1,68 @@
+"""The names beside which a value is a secret, as patterns for lower-cased text."""
+
+import re
+
+PASSWORD = (
+    r"(?:passw(?:or)?d|passwort|passphrase|passcode"  # noqa: S105 - a pattern
+    r"|pass(?<!by.{4})(?<!com.{4})(?<!tres.{4})(?<!sur.{4})(?<!ver.{4})(?<!der.{4})"
+    r"|pwd|pw(?<![a-z].{2})|pw(?<=bindpw)|contrase\u00f1a|senha)"
+)
+_STRONG_KEYS = "private signing encryption master hmac jwt fernet aes secret"
+_KEYS = (
+    "api app application access auth account storage service role subscription consumer session shared license deploy"
+    " admin write server integration aws azure gcp google github gitlab stripe twilio sendgrid mailgun openai anthropic"
+    " slack datadog dd newrelic heroku cloudflare shopify algolia sentry okta splunk pagerduty"
+)
+
+
+def _after(prefixes: str, name: str) -> str:
+    """The name where it ends one of the prefixes; looked for backwards, so that a scan need only look for the name."""
+    behind = "|".join(f"(?<={prefix}[_. -]{name})|(?<={prefix}{name})" for prefix in prefixes.split())
+    return f"{name}(?:{behind})"
+
+
+KEY = rf"(?:{_after(_KEYS, 'key')}|{_after(_STRONG_KEYS, 'key')}|key(?<=_key)|credentials?)"
+SECRET = r"(?:secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?)"  # noqa: S105 - a pattern
+TOKEN = (
+    r"token(?<!page.{6})(?<!page.{5})(?<!next.{6})(?<!next.{5})(?<!tion.{6})(?<!tion.{5})"  # noqa: S105 - a pattern
+    r"(?<!sync.{6})(?<!cursor.{6})"
+)
+STARTS = ("pass", "pw", "secret", "key", "token", "credential", "contrase\u00f1a", "senha")
+"""Each pattern begins with one of these."""
+KEY_OR_TOKEN = rf"(?:{KEY}|{SECRET}|{TOKEN})"
+
+_PASSWORDS = ("pass", "pw", "contrase", "senha")
+_TELLING_PREFIX = re.compile(
+    r"(?:jwt|session|cookie|app|flask|hmac|shared|auth|oauth|api|token|webhook|signing|client|consumer|access|refresh"
+    r"|bearer|security|sas|personal|bot|id|deploy|github|gitlab|slack|npm|pypi|user|admin)[_. -]?\Z"
+)
+_KEY_PREFIX = re.compile(rf"(?:{'|'.join((_KEYS + ' ' + _STRONG_KEYS).split())})[_. -]?\Z")
+_STRONG_PREFIX = re.compile(rf"(?:{'|'.join(_STRONG_KEYS.split())})[_. -]?\Z")
+_LONGEST_PREFIX = 16
+
+
+def is_password(name: str) -> bool:
+    """Whether any value at all may stand beside the name."""
+    return name.startswith(_PASSWORDS)
+
+
+def is_strong(name: str, lowered: str, start: int) -> bool:
+    """Whether a plain word beside the name is a secret too, as a weak password would be."""
+    before = lowered[max(0, start - _LONGEST_PREFIX) : start]
+    if name == "secret":
+        return _TELLING_PREFIX.search(before) is not None
+    return name.startswith("secret") or (name == "key" and _STRONG_PREFIX.search(before) is not None)
+
+
+def is_any_key(name: str, lowered: str, start: int) -> bool:
+    """Whether all that is known of the name is that some key follows: a row has one, too."""
+    return name == "key" and _KEY_PREFIX.search(lowered[max(0, start - _LONGEST_PREFIX) : start]) is None
+
+
+def is_bare(name: str, lowered: str, start: int) -> bool:
+    """Whether the name alone does not say that a secret follows: tokens are also words, secrets have names."""
+    before = lowered[max(0, start - _LONGEST_PREFIX) : start]
+    return name in _BARE and _TELLING_PREFIX.search(before) is None
+
+
+_BARE = frozenset({"token", "secret", "credential", "credentials"})
