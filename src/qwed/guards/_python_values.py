@@ -1,39 +1,34 @@
-"""What an expression may be: a dotted library name, or one of a few constants."""
+"""What an expression may be: a dotted library name, or a value that a library made."""
 
 import ast
-import operator
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice, product
 
-from qwed.guards._python_scopes import Binding, Program, Scope
-from qwed.guards._python_tables import ALIASES, BUILTINS, DANGEROUS_BUILTINS, RULES, words
+from qwed.guards._python_scopes import Binding, Program, Scope, TooComplex
+from qwed.guards._python_tables import ALIASES, ASSUMED, BUILTINS, DANGEROUS_BUILTINS, KNOWN, RETURNS, RULES, words
 
-MAX_ROUNDS = 20
-MAX_PATHS = 32
+MAX_ROUNDS = 40
+MAX_PATHS = 400
 MAX_STARS = 20
-MAX_SEGMENTS = 12
-MAX_NESTING = 40
-MAX_CONSTANTS = 64
-MAX_TEXT = 2_000
+MAX_NESTING = 60
+MAX_SEGMENTS = 6
 
-Constant = str | int
-_NOTHING: frozenset[str] = frozenset()
+Paths = frozenset[str]
+NOTHING: Paths = frozenset()
 
 REROOTED = words("""
 os sys subprocess builtins importlib imp ctypes pickle marshal shutil socket inspect gc types io codecs posix pty
-runpy multiprocessing tempfile linecache tokenize copyreg bltns
+runpy multiprocessing tempfile linecache tokenize copyreg bltns posixsubprocess winapi
 """)
 """A library that imports one of these offers it as an attribute: `random._os.system` is `os.system`."""
 
 
-class TooComplex(Exception):
-    """The program binds names in a way we do not follow."""
+POWERFUL = REROOTED - words("types io codecs tokenize linecache copyreg tempfile")
+"""Those of them that nobody hands on for a harmless reason."""
 
 
 def canonical(path: str) -> str:
-    """The name a dotted path really has."""
+    """The name a dotted path really has; what a library made and nobody knows further is its `root()`."""
     parts = path.split(".")
     for index in range(len(parts) - 1, 0, -1):
         bare = parts[index].lstrip("_")
@@ -43,7 +38,26 @@ def canonical(path: str) -> str:
     root = ALIASES.get(parts[0], parts[0])
     if root.startswith("_") and root not in RULES and root.lstrip("_") in RULES:
         root = root.lstrip("_")
-    return ".".join([root, *parts[1:]])
+    whole = ".".join([root, *parts[1:]])
+    whole = RETURNS.get(whole, whole)
+    return root.partition(".")[0].partition("(")[0] + "()" if "()" in whole and whole not in KNOWN else whole
+
+
+def extended(bases: Paths, attribute: str) -> Paths:
+    """The names that an attribute of these has; past what the rows tell apart a name grows no longer."""
+    telling = attribute.startswith("_") or attribute in REROOTED
+    return frozenset(canonical(f"{base}.{attribute}") if _grows(base, telling) else base for base in bases)
+
+
+def _grows(base: str, telling: bool) -> bool:
+    if base in KNOWN or base in BUILTINS:
+        return True
+    return telling and base.count(".") < MAX_SEGMENTS and base.partition(".")[0] not in BUILTINS
+
+
+def _made(paths: Paths) -> Paths:
+    """What calling these gives back, where a row asks for it."""
+    return frozenset(canonical(f"{path}()") for path in paths) & KNOWN
 
 
 @dataclass(slots=True)
@@ -51,230 +65,190 @@ class Values:
     """The possible values of every name of a program."""
 
     program: Program
-    known: dict[tuple[int, str], frozenset[str]] = field(default_factory=dict)
-    folded: dict[tuple[tuple[int, ...], str], frozenset[Constant] | None] = field(default_factory=dict)
+    known: dict[tuple[int, str], Paths] = field(default_factory=dict)
+    cache: dict[int, Paths] | None = None
+    """What every node that was asked about may stand for, by id, once the names are settled."""
+    texts: Callable[[ast.expr, Scope], list[str]] = lambda _node, _scope: []
+    """The texts an expression can be, for `getattr`."""
 
-    @classmethod
-    def of(cls, program: Program) -> "Values":
-        """Repeats until no name gains a meaning; TooComplex where that does not end."""
-        values = cls(program)
-        if len(program.stars) > MAX_STARS:
+    def settle(self) -> None:
+        """Repeat until no name gains a meaning; TooComplex where that does not end."""
+        if len(self.program.stars) > MAX_STARS:
             raise TooComplex
+        keys = [(scope, name) for scope in self.program.scopes for name in scope.names]
         for _ in range(MAX_ROUNDS):
-            if not values._round():
-                return values
+            # Chains of names run either way, so both directions take turns.
+            keys.reverse()
+            if not self._round(keys):
+                self.cache = {}
+                return
         raise TooComplex
 
-    def _round(self) -> bool:
+    def _round(self, keys: list[tuple[Scope, str]]) -> bool:
         changed = False
-        for scope in self.program.scopes:
-            for name, bindings in scope.names.items():
-                key = (id(scope), name)
-                before = self.known.get(key, _NOTHING)
-                after = before.union(*(self._bound(binding) for binding in bindings))
-                if len(after) > MAX_PATHS or any(path.count(".") >= MAX_SEGMENTS for path in after):
-                    raise TooComplex
+        for scope, name in keys:
+            key = (id(scope), name)
+            before = self.known.get(key, NOTHING)
+            after = before.union(*(self._bound(binding) for binding in scope.names[name]))
+            if len(after) > MAX_PATHS:
+                raise TooComplex
+            if after != before:
                 self.known[key] = after
-                changed = changed or after != before
+                changed = True
         return changed
 
-    def _bound(self, binding: Binding) -> frozenset[str]:
+    def _bound(self, binding: Binding) -> Paths:
         if binding.path:
             return frozenset({canonical(binding.path)})
-        if binding.value is not None and binding.scope is not None:
-            return self.paths(binding.value, binding.scope)
-        return _NOTHING
+        if binding.scope is None:
+            return NOTHING
+        found = self.instances(binding.kind, binding.scope) if binding.kind is not None else NOTHING
+        for node in (binding.value, binding.each):
+            if node is not None:
+                found |= self.paths(node, binding.scope)
+        handed = id(self.program.handed)
+        return found.union(*(self.known.get((handed, key), NOTHING) for key in binding.handed))
 
-    def paths(self, node: ast.expr, scope: Scope, depth: int = 0) -> frozenset[str]:
+    def instances(self, annotation: ast.expr, scope: Scope) -> Paths:
+        """The library values that an annotation promises."""
+        if isinstance(annotation, ast.BinOp):
+            return self.instances(annotation.left, scope) | self.instances(annotation.right, scope)
+        if isinstance(annotation, ast.Subscript):
+            inner = annotation.slice
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return NOTHING.union(*(self.instances(part, scope) for part in parts))
+        if not isinstance(annotation, ast.Name | ast.Attribute):
+            return NOTHING
+        return _made(frozenset(path for path in self.paths(annotation, scope) if "." in path))
+
+    def paths(self, node: ast.expr, scope: Scope, depth: int = 0) -> Paths:
         """The library names `node` may stand for; empty where it is a value of the program's own."""
         if depth > MAX_NESTING:
-            raise TooComplex
-        if isinstance(node, ast.Name):
-            return self.named(node.id, scope)
-        if isinstance(node, ast.Attribute):
-            return self._extended(self.paths(node.value, scope, depth + 1), node.attr)
-        if isinstance(node, ast.NamedExpr | ast.Await | ast.Starred):
-            return self.paths(node.value, scope, depth + 1)
-        if isinstance(node, ast.IfExp):
-            return self.paths(node.body, scope, depth + 1) | self.paths(node.orelse, scope, depth + 1)
-        if isinstance(node, ast.BoolOp):
-            return _NOTHING.union(*(self.paths(value, scope, depth + 1) for value in node.values))
-        return self._fetched(node, scope, depth) if isinstance(node, ast.Call) else _NOTHING
+            if isinstance(node, ast.IfExp | ast.BoolOp | ast.NamedExpr):
+                raise TooComplex
+            return NOTHING
+        reader = _READERS.get(type(node))
+        if reader is None or self.cache is None:
+            return reader(self, node, scope, depth + 1) if reader else NOTHING
+        if id(node) not in self.cache:
+            self.cache[id(node)] = reader(self, node, scope, depth + 1)
+        return self.cache[id(node)]
 
-    def _fetched(self, node: ast.Call, scope: Scope, depth: int) -> frozenset[str]:
-        """`getattr(os, "system")` is `os.system`."""
-        if (
-            len(node.args) < 2
-            or not isinstance(node.func, ast.Name)
-            or "getattr" not in self.named(node.func.id, scope)
-        ):
-            return _NOTHING
-        base = self.paths(node.args[0], scope, depth + 1)
-        names = self.constants(node.args[1], scope) or frozenset()
-        return _NOTHING.union(*(self._extended(base, name) for name in names if isinstance(name, str)))
+    def _name(self, node: ast.Name, scope: Scope, _depth: int) -> Paths:
+        return self.named(node.id, scope)
 
-    def _extended(self, bases: frozenset[str], attribute: str) -> frozenset[str]:
-        return frozenset(canonical(f"{base}.{attribute}") for base in bases)
+    def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Paths:
+        bases = self.paths(node.value, scope, depth)
+        return extended(bases, node.attr) or self.known.get((id(self.program.fields), node.attr), NOTHING)
 
-    def named(self, name: str, scope: Scope) -> frozenset[str]:
+    def _inside(self, node: ast.NamedExpr | ast.Await | ast.Starred | ast.YieldFrom, scope: Scope, depth: int) -> Paths:
+        return self.paths(node.value, scope, depth)
+
+    def _choice(self, node: ast.IfExp, scope: Scope, depth: int) -> Paths:
+        return self.paths(node.body, scope, depth) | self.paths(node.orelse, scope, depth)
+
+    def _any(self, node: ast.BoolOp | ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Paths:
+        parts = node.values if isinstance(node, ast.BoolOp) else node.elts
+        return NOTHING.union(*(self.paths(part, scope, depth) for part in parts))
+
+    def _comprehended(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope, depth: int) -> Paths:
+        inner = self.program.comprehensions.get(id(node), scope)
+        return frozenset(path for path in self.paths(node.elt, inner, depth) if "()" in path)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> Paths:
+        return frozenset(path for path in self.paths(node.value, scope, depth) if "()" in path)
+
+    def _operation(self, node: ast.BinOp, scope: Scope, depth: int) -> Paths:
+        made = self.paths(node.left, scope, depth) | self.paths(node.right, scope, depth)
+        return frozenset(path for path in made if "()" in path)
+
+    def _call(self, node: ast.Call, scope: Scope, depth: int) -> Paths:
+        func = node.func
+        functions = self.paths(func, scope, depth)
+        if "getattr" in functions and len(node.args) > 1:
+            base = self.paths(node.args[0], scope, depth)
+            return NOTHING.union(*(extended(base, text) for text in self.texts(node.args[1], scope)))
+        made = _made(functions)
+        passing = functions & _PASSING
+        if passing:
+            made |= NOTHING.union(*(self._values(argument, scope, depth) for argument in node.args))
+        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        return made | self.known.get((id(self.program.results), name), NOTHING)
+
+    def _values(self, node: ast.expr, scope: Scope, depth: int) -> Paths:
+        return frozenset(path for path in self.paths(node, scope, depth) if "()" in path)
+
+    def named(self, name: str, scope: Scope) -> Paths:
         """The library names the variable `name` may stand for."""
-        homes, outside = self.program.lookup(name, scope)
-        found = _NOTHING.union(*(self.known.get((id(home), name), _NOTHING) for home in homes))
+        homes, outside, name = self._homes(name, scope)
+        found = NOTHING.union(*(self.known.get((id(home), name), NOTHING) for home in homes))
         if not outside:
             return found
+        return found | self._ambient(name, bool(homes))
+
+    def _ambient(self, name: str, bound: bool) -> Paths:
+        """What `name` means outside the program's own scopes."""
+        found = {canonical(f"{star}.{name}") for star in self.program.stars if f"{star}.{name}" in RULES}
         # A builtin stays in play beside a module's own name: it may be used before that is bound, or after `del`.
-        if name in DANGEROUS_BUILTINS or name == "open" or (not homes and name in BUILTINS):
-            found |= {name}
-        if not homes and name not in BUILTINS:
+        if name in DANGEROUS_BUILTINS or name == "open":
+            if not bound or name in self.program.deleted or name not in self.program.shadowed:
+                found.add(name)
+        elif not bound and name in BUILTINS:
+            found.add(name)
+        elif not bound:
             found |= {canonical(f"{star}.{name}") for star in self.program.stars}
-        return found | {canonical(f"{star}.{name}") for star in self.program.stars if f"{star}.{name}" in RULES}
+            if name in ASSUMED and not self.program.stars:
+                found.add(canonical(ASSUMED[name]))
+        return frozenset(found)
+
+    def _homes(self, name: str, scope: Scope) -> tuple[list[Scope], bool, str]:
+        homes, outside = self.program.lookup(name, scope)
+        if homes or not name.startswith("__") or name.endswith("__"):
+            return homes, outside, name
+        mangled = _mangled(name, scope)
+        return *self.program.lookup(mangled, scope), mangled
+
+    def bound(self, name: str, scope: Scope) -> bool:
+        """Whether the program itself gives `name` a value."""
+        return bool(self._homes(name, scope)[0])
+
+    def assumed(self, name: str, scope: Scope) -> bool:
+        """Whether `name` has a meaning only because everybody uses it so."""
+        return name in ASSUMED and name not in BUILTINS and not self.bound(name, scope)
 
     def defined(self, name: str, scope: Scope) -> bool:
         """Whether the program or Python itself gives `name` a value."""
-        homes, _ = self.program.lookup(name, scope)
-        return (
-            bool(homes) or name in BUILTINS or name in DANGEROUS_BUILTINS or name == "open" or bool(self.program.stars)
-        )
-
-    def constants(self, node: ast.expr, scope: Scope, depth: int = 0) -> frozenset[Constant] | None:
-        """Every constant `node` can be; None where it can be anything else."""
-        if depth > MAX_NESTING:
-            return None
-        if isinstance(node, ast.Constant):
-            value = node.value
-            return frozenset({value}) if isinstance(value, str | int) and not isinstance(value, bool) else None
-        if isinstance(node, ast.Name):
-            return self._constant_name(node.id, scope, depth)
-        if isinstance(node, ast.IfExp):
-            return self._either([node.body, node.orelse], scope, depth)
-        folder = _FOLDERS.get(type(node))
-        return folder(self, node, scope, depth + 1) if folder else None
-
-    def _constant_name(self, name: str, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        homes, _ = self.program.lookup(name, scope)
-        key = (tuple(map(id, homes)), name)
-        if key not in self.folded:
-            # A name that depends on itself reads None, which is also the careful answer.
-            self.folded[key] = None
-            self.folded[key] = self._constant_bindings([item for home in homes for item in home.names[name]], depth + 1)
-        return self.folded[key]
-
-    def _constant_bindings(self, bindings: list[Binding], depth: int) -> frozenset[Constant] | None:
-        found: set[Constant] = set()
-        for binding in bindings:
-            part = self._constant_binding(binding, depth)
-            if part is None:
-                return None
-            found |= part
-        return frozenset(found) if 0 < len(found) <= MAX_CONSTANTS else None
-
-    def _constant_binding(self, binding: Binding, depth: int) -> frozenset[Constant] | None:
-        if binding.scope is None:
-            return None
-        if binding.value is not None:
-            return self.constants(binding.value, binding.scope, depth)
-        if isinstance(binding.each, ast.Tuple | ast.List | ast.Set):
-            return self._either(binding.each.elts, binding.scope, depth)
-        return None
-
-    def _either(self, nodes: list[ast.expr], scope: Scope, depth: int) -> frozenset[Constant] | None:
-        found: set[Constant] = set()
-        for node in nodes[: MAX_CONSTANTS + 1]:
-            part = self.constants(node, scope, depth + 1)
-            if part is None:
-                return None
-            found |= part
-        return frozenset(found) if len(nodes) <= MAX_CONSTANTS else None
-
-    def _combined(
-        self, nodes: list[ast.expr], scope: Scope, depth: int, combine: Callable[..., Constant]
-    ) -> frozenset[Constant] | None:
-        parts = [self.constants(node, scope, depth) for node in nodes]
-        choices = [part for part in parts if part is not None]
-        if len(choices) < len(parts):
-            return None
-        return _computed(combine, islice(product(*choices), MAX_CONSTANTS + 1))
-
-    def _operation(self, node: ast.expr, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        assert isinstance(node, ast.BinOp)  # noqa: S101 - the table says so
-        combine = _OPERATIONS.get(type(node.op))
-        if isinstance(node.op, ast.Mod) and isinstance(node.right, ast.Tuple):
-            return self._combined([node.left, *node.right.elts], scope, depth, _interpolated)
-        return self._combined([node.left, node.right], scope, depth, combine) if combine else None
-
-    def _joined(self, node: ast.expr, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        assert isinstance(node, ast.JoinedStr)  # noqa: S101 - the table says so
-        if any(
-            isinstance(part, ast.FormattedValue) and (part.format_spec or part.conversion > 0) for part in node.values
-        ):
-            return None
-        plain = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-        return self._combined(plain, scope, depth, lambda *parts: "".join(map(str, parts)))
-
-    def _reversed(self, node: ast.expr, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        assert isinstance(node, ast.Subscript)  # noqa: S101 - the table says so
-        backwards = ast.unparse(node.slice) == "::-1"
-        return self._combined([node.value], scope, depth, lambda text: str(text)[::-1]) if backwards else None
-
-    def _called(self, node: ast.expr, scope: Scope, depth: int) -> frozenset[Constant] | None:
-        assert isinstance(node, ast.Call)  # noqa: S101 - the table says so
-        if node.keywords:
-            return None
-        if isinstance(node.func, ast.Name):
-            builtin = _CALLS.get(node.func.id)
-            return self._combined(node.args, scope, depth, builtin) if builtin else None
-        if not isinstance(node.func, ast.Attribute):
-            return None
-        if node.func.attr == "join" and len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
-            return self._combined([node.func.value, *node.args[0].elts], scope, depth, lambda by, *rest: by.join(rest))
-        method = _METHODS.get(node.func.attr)
-        return self._combined([node.func.value, *node.args], scope, depth, method) if method else None
+        homes, _, name = self._homes(name, scope)
+        ambient = name in BUILTINS or name in DANGEROUS_BUILTINS or name == "open" or name in ASSUMED
+        return bool(homes) or ambient or bool(self.program.stars)
 
 
-def _computed(combine: Callable[..., Constant], choices: Iterator[tuple[Constant, ...]]) -> frozenset[Constant] | None:
-    found: set[Constant] = set()
-    for choice in choices:
-        try:
-            result = combine(*choice)
-        except (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError):
-            return None
-        if len(found) >= MAX_CONSTANTS or (isinstance(result, str) and len(result) > MAX_TEXT):
-            return None
-        found.add(result)
-    return frozenset(found)
+def _mangled(name: str, scope: Scope) -> str:
+    """A private name as the innermost class spells it."""
+    here: Scope | None = scope
+    while here is not None and here.kind != "class":
+        here = here.parent
+    return f"_{here.label.lstrip('_')}{name}" if here is not None else name
 
 
-def _added(one: Constant, other: Constant) -> Constant:
-    return operator.add(one, other)  # type: ignore[no-any-return]  # a mismatch raises TypeError, which is caught
-
-
-def _interpolated(text: str, *rest: Constant) -> str:
-    # A width such as `%99999999s` would fill the memory, so only the bare placeholders are followed.
-    if set(_PLACEHOLDER.findall(text)) - {"%s", "%d"}:
-        raise ValueError
-    return text % rest
-
-
-def _formatted(text: str, *rest: Constant) -> str:
-    if set(_FIELD.findall(text)) - {"{}"}:
-        raise ValueError
-    return text.format(*rest)
-
-
-_PLACEHOLDER = re.compile(r"%.?")
-_FIELD = re.compile(r"\{[^}]*\}?|\}")
-_OPERATIONS: dict[type[ast.operator], Callable[..., Constant]] = {ast.Add: _added, ast.Mod: _interpolated}
-_CALLS: dict[str, Callable[..., Constant]] = {"chr": chr, "str": str}
-_METHODS: dict[str, Callable[..., Constant]] = {
-    "lower": str.lower,
-    "upper": str.upper,
-    "strip": str.strip,
-    "replace": str.replace,
-    "format": _formatted,
-}
-_FOLDERS: dict[type[ast.expr], Callable[[Values, ast.expr, Scope, int], frozenset[Constant] | None]] = {
+_PASSING = words("next iter list tuple set sorted reversed enumerate filter max min map zip")
+"""Builtins that give back what they were given."""
+_READERS: dict[type[ast.expr], Callable[..., Paths]] = {
+    ast.Name: Values._name,
+    ast.Attribute: Values._attribute,
+    ast.NamedExpr: Values._inside,
+    ast.Await: Values._inside,
+    ast.Starred: Values._inside,
+    ast.YieldFrom: Values._inside,
+    ast.IfExp: Values._choice,
+    ast.BoolOp: Values._any,
+    ast.List: Values._any,
+    ast.Tuple: Values._any,
+    ast.Set: Values._any,
+    ast.ListComp: Values._comprehended,
+    ast.SetComp: Values._comprehended,
+    ast.GeneratorExp: Values._comprehended,
+    ast.Subscript: Values._subscript,
     ast.BinOp: Values._operation,
-    ast.JoinedStr: Values._joined,
-    ast.Subscript: Values._reversed,
-    ast.Call: Values._called,
+    ast.Call: Values._call,
 }

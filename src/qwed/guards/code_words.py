@@ -11,6 +11,19 @@ MAX_FINDINGS = 200
 MAX_TARGET = 200
 
 
+LANGUAGE_ALIASES = {
+    "py": "python",
+    "python3": "python",
+    "js": "javascript",
+    "jsx": "javascript",
+    "node": "javascript",
+    "ts": "typescript",
+    "tsx": "typescript",
+    "sh": "bash",
+    "shell": "bash",
+}
+
+
 class Danger(StrEnum):
     """Why code is refused at every trust level."""
 
@@ -53,6 +66,8 @@ class CodeFindings:
     """Everything the code would do, and every reason to refuse it."""
 
     effects: tuple[Effect, ...] = ()
+    effect_lines: tuple[int, ...] = ()
+    """Where each effect is first seen, 0 where the guard cannot say."""
     violations: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
     unresolved: tuple[str, ...] = ()
@@ -67,7 +82,8 @@ class Report:
     """Findings in the order they were made."""
 
     issues: dict[Issue, None] = field(default_factory=dict)
-    effects: dict[Effect, None] = field(default_factory=dict)
+    effects: dict[Effect, int] = field(default_factory=dict)
+    """Each with the line it is first seen on."""
     unresolved: dict[str, None] = field(default_factory=dict)
 
     def danger(self, danger: Danger, pattern: str, line: int) -> None:
@@ -77,23 +93,24 @@ class Report:
             issue = Issue("critical", danger.value, pattern[:MAX_TARGET], description, line, recommendation)
             self.issues[issue] = None
 
-    def effect(self, kind: EffectKind, target: str) -> None:
+    def effect(self, kind: EffectKind, target: str, line: int = 0) -> None:
         """Something the code would do; UNRESOLVED where we cannot say what."""
         target = target[:MAX_TARGET]
         # The gravest kinds are never the ones left out: a list cut short still holds one of each.
         if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
             return
-        self.effects[Effect(kind, target)] = None
+        self.effects.setdefault(Effect(kind, target), line)
         if kind is EffectKind.UNRESOLVED:
             self.unresolved[target] = None
         elif kind in _ON_FILES and resolve(target, None).sensitive:
-            self.effects[Effect(EffectKind.SECRET, target)] = None
+            self.effects.setdefault(Effect(EffectKind.SECRET, target), line)
 
     def findings(self) -> CodeFindings:
         """The report closed, its issues in the order of their lines."""
         issues = tuple(sorted(self.issues, key=lambda issue: (issue.line_number, issue.pattern)))
         return CodeFindings(
             effects=tuple(self.effects),
+            effect_lines=tuple(self.effects.values()),
             violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
             issues=issues,
             unresolved=tuple(self.unresolved),
@@ -101,3 +118,34 @@ class Report:
 
 
 _ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
+
+
+def impure(found: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
+    """Why code that stands alone is refused: every effect it has, save plain reads where those are allowed."""
+    lines = found.effect_lines or (0,) * len(found.effects)
+    return tuple(
+        Issue(
+            "high",
+            f"effect_{effect.kind.value.lower()}",
+            f"{effect.kind.value} {effect.target}".strip(),
+            _DEEDS[effect.kind],
+            line,
+            "leave it out: code that stands alone may only compute",
+        )
+        for effect, line in zip(found.effects, lines, strict=True)
+        if not (reads and effect.kind is EffectKind.READ)
+    )
+
+
+_DEEDS: dict[EffectKind, str] = {
+    EffectKind.READ: "reads from outside the program",
+    EffectKind.WRITE: "changes something outside the program",
+    EffectKind.DELETE: "deletes something",
+    EffectKind.EXECUTE: "runs another program",
+    EffectKind.NETWORK: "uses the network",
+    EffectKind.COMMUNICATE: "sends messages",
+    EffectKind.SPEND: "spends money",
+    EffectKind.ADMIN: "changes the system or its processes",
+    EffectKind.SECRET: "reaches secrets",
+    EffectKind.UNRESOLVED: "does what nobody knows",
+}

@@ -1,6 +1,7 @@
 """DESIGN 3, effects and violations of Python source: what it would do, read off its syntax tree and never run.
 
-Names are followed through imports, aliases, defaults and `getattr`; every binding of a name counts, in any order.
+Names are followed through imports, aliases, parameters, attributes, results and `getattr`, texts are put together where
+they are made of constants; every binding of a name counts, in any order.
 Mentioning a dangerous name is judged like calling it, and a module handed on as a value like using all of it, so
 containers, decorators, lambdas and callbacks need no rules of their own.
 """
@@ -11,11 +12,11 @@ import warnings
 
 from qwed.guards._python_check import check
 from qwed.guards._python_report import PythonReport
-from qwed.guards._python_values import TooComplex
+from qwed.guards._python_scopes import TooComplex
 from qwed.guards.code_words import CodeFindings, Danger
 
-MAX_BYTES = 100_000
-MAX_NODES = 60_000
+MAX_BYTES = 250_000
+MAX_NODES = 120_000
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "utf-8-sig"})
@@ -55,11 +56,29 @@ def _parse(code: str) -> ast.Module:
         return ast.parse(code)
 
 
+def _with_examples(tree: ast.Module) -> ast.Module:
+    """The program with the examples in its texts, where it has doctest run them."""
+    nodes = list(ast.walk(tree))
+    if not any(isinstance(node, ast.alias) and node.name.partition(".")[0] == "doctest" for node in nodes):
+        return tree
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    for example in (match[1] for text in texts for match in _EXAMPLE.finditer(text)):
+        try:
+            tree.body += _parse(_PROMPT.sub("", example)).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return tree
+
+
+_EXAMPLE = re.compile(r"^[ \t]*>>> (.*(?:\n[ \t]*\.\.\.(?: .*)?$)*)", re.MULTILINE)
+_PROMPT = re.compile(r"^[ \t]*\.\.\. ?", re.MULTILINE)
+
+
 def _judged(tree: ast.Module) -> CodeFindings:
     if sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES:
         return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
     try:
-        report = check(tree)
+        report = check(_with_examples(tree))
     except (TooComplex, RecursionError, MemoryError):
         return CodeFindings(syntax_error="names are bound in a way that cannot be followed, write it plainly")
     return report.findings()

@@ -2,6 +2,7 @@
 
 from qwed.guards import path as paths
 from qwed.guards import shell
+from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
 from qwed.kernel.content import Content
 from qwed.kernel.stray import has_statement
@@ -43,11 +44,11 @@ def judge_path(case: Case) -> Verdict:
         return _failed(PATH, "path_resolved", "the path cannot be resolved to one file", EffectKind.UNRESOLVED)
     if found.place is paths.Place.OUTSIDE:
         return _failed(PATH, "path_allowed", "the path is outside the agent's allowed paths", kind)
-    effects = [Effect(kind, found.path)]
-    if found.sensitive:
-        effects.append(Effect(EffectKind.SECRET, found.path))
     return Verdict(
-        status=Status.VERIFIED, engine=PATH, effects=tuple(effects), checks_passed=("path_resolved", "path_allowed")
+        status=Status.VERIFIED,
+        engine=PATH,
+        effects=file_effects(kind, found.path),
+        checks_passed=("path_resolved", "path_allowed"),
     )
 
 

@@ -1,6 +1,5 @@
 """DESIGN 3: what Python source would do, and which shapes are refused whoever asks."""
 
-import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 ATTACKS, HONEST, HOSTILE = rows("python_attacks.jsonl"), rows("python_honest.jsonl"), rows("python_hostile.jsonl")
+DEEDS = rows("python_deeds.jsonl")
 
 
 def label(row: dict[str, Any]) -> str:
@@ -38,6 +38,13 @@ def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
     assert found.syntax_error is None
     lines = row["code"].count("\n") + 1
     assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
+
+
+@pytest.mark.parametrize("row", DEEDS, ids=label)
+def test_a_deed_is_seen_however_it_is_written(row):
+    found = findings(row["code"])
+    assert row["effect"] in kinds(found)
+    assert found.syntax_error is None
 
 
 @pytest.mark.parametrize("row", HONEST, ids=label)
@@ -60,8 +67,22 @@ def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
         assert (found.violations, found.effects) == ((), ())
 
 
-# Not Python inside a function, or (`del eval`) no attack there: a local name never falls back to the builtin.
-MODULE_ONLY = ("coding:", "import *", "global ", "del eval")
+# Not Python inside a function, or no attack there: a local name never falls back to the builtin, `locals()` of a
+# function holds only what was judged already, and a doctest example is read where it stands.
+MODULE_ONLY = (
+    "coding",
+    "import *",
+    "global ",
+    "del e",
+    "del __import__",
+    "def eval",
+    "import eval",
+    "for eval",
+    "locals()",
+    "vars()",
+    "await",
+    "\n    >>> ",
+)
 MOVABLE = [row for row in ATTACKS if not any(word in row["code"] for word in MODULE_ONLY)]
 
 
@@ -70,58 +91,6 @@ def test_an_attack_inside_a_function_is_still_found(row):
     body = "".join(f"    {line}\n" for line in row["code"].splitlines())
     found = findings(f"def outer():\n{body}outer()\n")
     assert f"Dangerous pattern: {row['pattern']}" in found.violations
-
-
-class _Renamed(ast.NodeTransformer):
-    """Gives every local variable of functions another name."""
-
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
-
-
-def assigned(tree: ast.Module) -> set[str]:
-    """Names that are only ever plain variables, so renaming them renames nothing else."""
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    other: set[str] = set()
-    for node in ast.walk(tree):
-        for attribute in ("name", "arg", "attr", "asname", "rest"):
-            other.add(str(getattr(node, attribute, "")))
-        other.update(getattr(node, "names", []) if isinstance(node, ast.Global | ast.Nonlocal) else [])
-        other.update(alias.name for alias in getattr(node, "names", []) if isinstance(alias, ast.alias))
-    return stored - other
-
-
-@pytest.mark.parametrize("row", [row for row in ATTACKS + HONEST if "coding" not in row["code"]], ids=label)
-def test_renaming_variables_leaves_the_verdict_alone(row):
-    tree = ast.parse(row["code"])
-    names = {name: f"v{index}_{name}" for index, name in enumerate(sorted(assigned(tree)))}
-    renamed = findings(ast.unparse(_Renamed(names).visit(tree)))
-    plain = findings(ast.unparse(ast.parse(row["code"])))
-    assert (renamed.violations, kinds(renamed), bool(renamed.unresolved)) == (
-        plain.violations,
-        kinds(plain),
-        bool(plain.unresolved),
-    )
-
-
-DEAD = (
-    "if False:\n    unused_value = 1\n",
-    "def unused_function(unused_a, unused_b=2):\n    return unused_a * unused_b\n",
-    "class UnusedClass:\n    size = 3\n",
-    "unused_list = [unused_n for unused_n in range(3)]\n",
-    "import math as unused_math\n",
-    "try:\n    pass\nexcept ValueError as unused_error:\n    pass\n",
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.sampled_from(ATTACKS + HONEST), st.lists(st.sampled_from(DEAD), min_size=1, max_size=4))
-def test_dead_harmless_code_leaves_the_verdict_alone(row, dead):
-    plain, padded = findings(row["code"]), findings(row["code"] + "\n" + "".join(dead))
-    assert (padded.violations, padded.effects, padded.unresolved) == (plain.violations, plain.effects, plain.unresolved)
 
 
 @settings(max_examples=100, deadline=None)
@@ -156,6 +125,15 @@ def test_findings_are_the_same_every_time():
         ('import requests\nrequests.post("https://x")', Effect(EffectKind.NETWORK, "https://x")),
         ('open(".env")', Effect(EffectKind.SECRET, ".env")),
         ("import os\nos.setuid(0)", Effect(EffectKind.ADMIN, "os.setuid")),
+        ('from pathlib import Path\nPath("a", "b").unlink()', Effect(EffectKind.DELETE, "a/b")),
+        ('from pathlib import Path\nroot = Path("a")\n(root / "b").write_text("")', Effect(EffectKind.WRITE, "a/b")),
+        ('import shutil\nshutil.copy("a", "b")', Effect(EffectKind.READ, "a")),
+        ('import shutil\nshutil.copy("a", "b")', Effect(EffectKind.WRITE, "b")),
+        ('import pandas\npandas.read_csv("https://x/y.csv")', Effect(EffectKind.NETWORK, "https://x/y.csv")),
+        ('import zipfile\nzipfile.ZipFile("a.zip")', Effect(EffectKind.READ, "a.zip")),
+        ('import tarfile\ntarfile.open("a.tgz", "r:gz")', Effect(EffectKind.READ, "a.tgz")),
+        ('def go(path):\n    open(path)\ngo("/etc/shadow")', Effect(EffectKind.SECRET, "/etc/shadow")),
+        ('home = input()\nopen(f"{home}/.ssh/id_rsa")', Effect(EffectKind.SECRET, "*/.ssh/id_rsa")),
     ],
 )
 def test_an_effect_names_its_target(code, effect):
@@ -171,8 +149,7 @@ def test_an_effect_names_its_target(code, effect):
         "from other.place import *\nrun()",
         "import sys\nsys.path.insert(0, '/tmp')",
         "import os\nos.sched_yield()",
-        "import math\nuse = [math]",
-        "import os as _A__os\nclass A:\n    def f(self):\n        __os.system('id')",
+        "import math\nuse = [math]\nuse[0].sys.exit()",
         "import pandas as pd\ntext = input()\npd.DataFrame().query(text)",
     ],
 )
@@ -196,10 +173,43 @@ def test_a_program_as_large_as_allowed_is_judged_and_a_larger_one_is_not():
     assert findings(line * (count + 1)).syntax_error
 
 
+def test_a_long_chain_of_names_is_followed_to_its_end():
+    chain = "".join(f"a{i} = a{i + 1}\n" for i in range(1000)) + "import os as a1000\na0.system('id')\n"
+    assert findings(chain).violations == ("Dangerous pattern: os.system",)
+
+
 def test_names_that_cannot_be_followed_are_refused():
-    chain = "".join(f"a{i} = a{i + 1}\n" for i in range(100)) + "import os as a100\na0.system('id')\n"
-    found = findings(chain)
-    assert found.violations or found.syntax_error
+    choice = "(os if x else " * 70 + "os" + ")" * 70
+    assert findings(f"import os\nx = 1\n{choice}.system('id')\n").syntax_error
+
+
+@pytest.mark.parametrize("length", [5, 1_000, 3_000])
+def test_a_program_of_any_length_is_read_to_its_last_line(length):
+    block = "def f{0}(a, b=3):\n    total = [x * a for x in range(b)]\n    return getattr(a, 'n' + str(b), total)\n"
+    code = "import os\n" + "".join(block.format(i) for i in range(length // 3)) + "os.system('id')\n"
+    assert findings(code).violations == ("Dangerous pattern: os.system",)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(heap, item):\n    heap.append(item)\n    _siftdown(heap, 0, len(heap) - 1)\n",
+        "@register\nclass Handler(Base):\n    size = auto()\n    def run(self):\n        return helper(self.size)\n",
+        "def f(text):\n    return re.sub(r'\\s+', ' ', text, flags=FLAGS)\n",
+        "def f(self):\n    return time() - self.started\n",
+    ],
+)
+def test_a_part_of_a_program_may_use_names_of_the_rest(code):
+    found = findings(code)
+    assert (found.violations, found.effects, found.unresolved) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [("x = 1\nimport os\nos.remove(x)", 3), ("\n\nopen('a')", 3), ("import nobody_knows_this", 1)],
+)
+def test_an_effect_says_where_it_is_first_seen(code, line):
+    assert findings(code).effect_lines == (line,)
 
 
 def test_many_findings_are_cut_short_but_each_kind_of_effect_stays():

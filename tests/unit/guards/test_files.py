@@ -1,0 +1,64 @@
+"""What touching a file amounts to."""
+
+import pytest
+
+from qwed.guards.files import file_effects, runs_later
+from qwed.words import EffectKind, Risk, risk_of
+
+LATER = [
+    "/etc/cron.d/job",
+    "/etc/crontab",
+    "/etc/cron.daily/clean",
+    "/var/spool/cron/root",
+    "/etc/profile.d/x.sh",
+    "/home/a/.bashrc",
+    ".bashrc",
+    "/root/.zshrc",
+    "/home/a/.ssh/authorized_keys",
+    "/etc/systemd/system/x.service",
+    "/home/a/.config/systemd/user/x.service",
+    "/home/a/.config/autostart/x.desktop",
+    "repo/.git/hooks/pre-commit",
+    "/usr/lib/python3/dist-packages/sitecustomize.py",
+    "venv/lib/python3.11/site-packages/x.pth",
+    "/usr/local/bin/ls",
+    "/etc/ld.so.preload",
+    "/Library/LaunchDaemons/x.plist",
+    r"C:\Users\a\AppData\Roaming\Microsoft\Windows\Start Menu\Programs\Startup\x.bat",
+    ".github/workflows/ci.yml",
+]
+NOT_LATER = [
+    "notes.txt",
+    "/srv/data/report.csv",
+    "src/bashrc.md",
+    "docs/cron.md",
+    "etc/notes.txt",
+    "bin/readme/notes.txt",
+    "my.pth.txt",
+    "startup_notes.txt",
+    "data/profile.json",
+]
+
+
+@pytest.mark.parametrize("place", LATER)
+def test_writing_where_others_run_it_is_running_it(place: str) -> None:
+    kinds = {effect.kind for effect in file_effects(EffectKind.WRITE, place)}
+    assert kinds >= {EffectKind.WRITE, EffectKind.EXECUTE}
+    assert risk_of(file_effects(EffectKind.WRITE, place)) is Risk.CRITICAL
+    assert EffectKind.EXECUTE not in {effect.kind for effect in file_effects(EffectKind.READ, place)}
+
+
+@pytest.mark.parametrize("place", NOT_LATER)
+def test_writing_anywhere_else_is_writing(place: str) -> None:
+    assert not runs_later(place)
+    assert [effect.kind for effect in file_effects(EffectKind.WRITE, place)] == [EffectKind.WRITE]
+
+
+@pytest.mark.parametrize("kind", [EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE])
+def test_a_secret_file_is_a_secret_whatever_is_done_to_it(kind: EffectKind) -> None:
+    assert EffectKind.SECRET in {effect.kind for effect in file_effects(kind, "/home/a/.ssh/id_rsa")}
+
+
+@pytest.mark.parametrize("kind", [EffectKind.NETWORK, EffectKind.EXECUTE, EffectKind.UNRESOLVED])
+def test_what_is_not_done_to_a_file_is_left_alone(kind: EffectKind) -> None:
+    assert [effect.kind for effect in file_effects(kind, "/home/a/.ssh/id_rsa")] == [kind]

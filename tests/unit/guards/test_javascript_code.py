@@ -1,0 +1,274 @@
+"""DESIGN 3: what JavaScript and TypeScript source would do, and which shapes are refused whoever asks."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qwed.guards import _javascript_tree
+from qwed.guards.code_words import CodeFindings
+from qwed.guards.javascript_code import MAX_BYTES, findings
+from qwed.words import Effect, EffectKind
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+ATTACKS, HONEST = rows("javascript_attacks.jsonl"), rows("javascript_honest.jsonl")
+EFFECTS, HOSTILE = rows("javascript_effects.jsonl"), rows("javascript_hostile.jsonl")
+
+
+def label(row: dict[str, Any]) -> str:
+    return json.dumps(row.get("code") or row.get("repeat"))[:70]
+
+
+def kinds(found: CodeFindings) -> list[str]:
+    return sorted({effect.kind.value for effect in found.effects})
+
+
+def look(row: dict[str, Any], code: str | None = None) -> CodeFindings:
+    return findings(row["code"] if code is None else code, typescript=row.get("typescript", False))
+
+
+@pytest.mark.parametrize("row", ATTACKS, ids=label)
+def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
+    found = look(row)
+    assert found.syntax_error is None
+    assert f"Dangerous pattern: {row['pattern']}" in found.violations
+    lines = row["code"].count("\n") + 1
+    assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
+
+
+@pytest.mark.parametrize("row", HONEST + EFFECTS, ids=label)
+def test_an_ordinary_program_is_understood_and_its_effects_are_told(row):
+    found = look(row)
+    assert (found.violations, found.unresolved, found.syntax_error) == ((), (), None)
+    assert kinds(found) == row["effects"]
+    assert len(found.effect_lines) == len(found.effects)
+    assert all(line >= 1 for line in found.effect_lines)
+
+
+@pytest.mark.parametrize("row", [row for row in HONEST if "typescript" not in row], ids=label)
+def test_ordinary_javascript_is_ordinary_typescript(row):
+    # TypeScript checks a few things JavaScript does not; none of them is in the table.
+    found = findings(row["code"], typescript=True)
+    assert (found.violations, found.syntax_error) == ((), None)
+    assert kinds(found) == row["effects"]
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=label)
+def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
+    if "repeat" in row:
+        opening, times, middle, closing = row["repeat"]
+        found = findings(opening * times + middle + closing * times)
+    else:
+        found = findings(row["code"])
+        assert found.syntax_error
+    if found.syntax_error:
+        assert (found.violations, found.effects) == ((), ())
+
+
+STAYING = re.compile(r"^(import|export|namespace|declare)\b|\bawait\b", re.MULTILINE)
+MOVABLE = [row for row in ATTACKS if not STAYING.search(row["code"])]
+
+
+@pytest.mark.parametrize("row", MOVABLE, ids=label)
+def test_an_attack_inside_a_function_is_still_found(row):
+    found = look(row, f"(function outer() {{\n{row['code']}\n}})();\n")
+    assert found.violations
+
+
+def renamed(code: str) -> str:
+    """Every plain variable under another name: one that stands nowhere as a property, a string or a shorthand."""
+    for index, name in enumerate(sorted(set(re.findall(r"\b(?:const|let|var) (\w+) =", code)))):
+        plain = re.compile(rf"(?<![\w.$'\"`\\-]){name}(?![\w$'\"`:-])")
+        shorthand = re.search(rf"[{{,]\s*{name}\s*[,}}]", code)
+        if len(plain.findall(code)) == len(re.findall(rf"{name}", code)) and not shorthand:
+            code = plain.sub(f"v{index}_{name}", code)
+    return code
+
+
+# Where the names themselves are the offence, other names are none.
+NAMED = [row for row in ATTACKS + HONEST + EFFECTS if "names" not in row.get("pattern", "")]
+
+
+@pytest.mark.parametrize("row", NAMED, ids=label)
+def test_renaming_variables_leaves_the_verdict_alone(row):
+    plain, other = look(row), look(row, renamed(row["code"]))
+    assert (other.violations, kinds(other), other.syntax_error) == (plain.violations, kinds(plain), plain.syntax_error)
+
+
+@pytest.mark.parametrize("row", ATTACKS + HONEST + EFFECTS, ids=label)
+def test_layout_and_comments_leave_the_verdict_alone(row):
+    plain = look(row)
+    other = look(row, "// eval('x')\n/* require('fs') */\n" + re.sub(r";\n", " ; // eval\n\n", row["code"]))
+    assert (other.violations, other.effects, other.unresolved) == (plain.violations, plain.effects, plain.unresolved)
+
+
+DEAD = (
+    "if (false) { let unusedA = 1; }\n",
+    "function unusedB(unusedC, unusedD = 2) { return unusedC * unusedD; }\n",
+    "class UnusedE { size = 3; }\n",
+    "const unusedF = [1, 2, 3].map((unusedG) => unusedG + 1);\n",
+    "try { Math.max(1, 2); } catch (unusedH) { console.log(unusedH); }\n",
+)
+SCRIPTS = [row for row in ATTACKS + HONEST + EFFECTS if row["code"].rstrip().endswith((";", "}", ")"))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(SCRIPTS), st.lists(st.sampled_from(DEAD), min_size=1, max_size=5, unique=True))
+def test_dead_harmless_code_leaves_the_verdict_alone(row, dead):
+    plain, padded = look(row), look(row, row["code"].rstrip() + "\n;\n" + "".join(dead))
+    assert (padded.violations, kinds(padded), padded.unresolved) == (plain.violations, kinds(plain), plain.unresolved)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([row for row in HONEST if "typescript" not in row]), st.sampled_from(MOVABLE))
+def test_an_attack_beside_an_honest_program_is_still_an_attack(honest, attack):
+    found = look(attack, f"(() => {{\n{attack['code']}\n;}})();\n{honest['code']}")
+    assert found.violations
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=80), st.booleans())
+def test_any_text_gets_an_answer(text, typescript):
+    assert isinstance(findings(text, typescript), CodeFindings)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "eval",
+                "require",
+                "(",
+                ")",
+                "[",
+                "]",
+                "{",
+                "}",
+                "'",
+                '"',
+                "`",
+                "${",
+                "=>",
+                ".",
+                ",",
+                ";",
+                "=",
+                "+",
+                "a",
+                "b",
+                "constructor",
+                "this",
+                "new",
+                "import",
+            ]
+        )
+    )
+)
+def test_any_heap_of_words_gets_an_answer(words):
+    assert isinstance(findings(" ".join(words)), CodeFindings)
+
+
+def test_findings_are_the_same_every_time():
+    for row in ATTACKS + HONEST:
+        assert look(row) == look(row)
+
+
+@pytest.mark.parametrize(
+    ("code", "effect"),
+    [
+        ("require('fs').unlinkSync('a.txt')", Effect(EffectKind.DELETE, "a.txt")),
+        ("import { rm } from 'fs/promises'; await rm('d', {recursive: true})", Effect(EffectKind.DELETE, "d")),
+        (
+            "const p = '/srv/'; require('fs').writeFile(p + 'x.txt', '', () => {})",
+            Effect(EffectKind.WRITE, "/srv/x.txt"),
+        ),
+        (
+            "require('fs').readFileSync(require('path').join('/etc', 'shadow'))",
+            Effect(EffectKind.SECRET, "/etc/shadow"),
+        ),
+        ("require('fs').readFileSync(`${__dirname}/.env`)", Effect(EffectKind.SECRET, "./.env")),
+        ("const f = require('fs'); f.renameSync('a', 'b')", Effect(EffectKind.WRITE, "b")),
+        ("require('fs').copyFileSync('/etc/passwd', 'x')", Effect(EffectKind.SECRET, "/etc/passwd")),
+        ("fetch('https://example.com/' + id); var id = 1", Effect(EffectKind.NETWORK, "https://example.com/1")),
+        ("require('https').request({hostname: 'example.com'})", Effect(EffectKind.NETWORK, "example.com")),
+        ("require('fs').readFileSync.call(null, 'a')", Effect(EffectKind.READ, "a")),
+        ("require('fs').readFileSync.apply(null, ['a'])", Effect(EffectKind.READ, "a")),
+        ("function read(fs) { return fs.readFileSync('a'); } read(require('fs'))", Effect(EffectKind.READ, "a")),
+    ],
+)
+def test_an_effect_names_its_target(code, effect):
+    assert effect in findings(code).effects
+
+
+@pytest.mark.parametrize(
+    ("code", "unknown"),
+    [
+        ("require('frobnicate').run()", "frobnicate"),
+        ("import x from '@acme/pay'; x()", "@acme/pay"),
+        ("import { helper } from './helper'; helper()", "./helper"),
+        ("nowhereDefined(1)", "nowhereDefined"),
+        ("require('fs').frobnicate('x')", "fs.frobnicate"),
+        ("process.frobnicate()", "process.frobnicate"),
+    ],
+)
+def test_a_name_nobody_knows_is_unresolved(code, unknown):
+    found = findings(code)
+    assert (found.unresolved, found.violations) == ((unknown,), ())
+    assert Effect(EffectKind.UNRESOLVED, unknown) in found.effects
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import type { A } from './types'; let a: A | null = null;",
+        "import './theme.css'; import logo from './logo.svg'; export default logo;",
+        "declare const eval2: any; export {};",
+        "function process(fetch: number, eval2: string) { return fetch + eval2; }",
+        "let open = false; const close = () => { open = !open; }; close();",
+    ],
+)
+def test_names_and_types_of_ones_own_are_harmless(code):
+    found = findings(code, typescript=True)
+    assert (found.violations, found.effects, found.syntax_error) == ((), (), None)
+
+
+def test_an_ambient_declaration_does_not_hide_a_global():
+    found = findings("declare const process: any;\nprocess.mainModule.require('child_process');", typescript=True)
+    assert "Dangerous pattern: child_process" in found.violations
+
+
+def test_a_syntax_error_names_its_line():
+    found = findings("const a = 1;\nconst b = ;\n")
+    assert (found.syntax_error, found.error_line) == ("not JavaScript", 2)
+    assert findings("let x: = 1", typescript=True).syntax_error == "not TypeScript"
+
+
+def test_types_are_no_javascript():
+    assert findings("let x: number = 1").syntax_error
+    assert findings("let x: number = 1", typescript=True).syntax_error is None
+
+
+def test_a_program_too_long_is_refused_unread():
+    assert "split it" in str(findings("a;" * MAX_BYTES).syntax_error)
+    assert "split it" in str(findings("é" * (MAX_BYTES // 2 + 1)).syntax_error)
+
+
+def test_without_the_parser_the_extra_is_named(monkeypatch):
+    _javascript_tree._language.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    with pytest.raises(ImportError, match=r"qwed\[engines\]"):
+        findings("1")
+    monkeypatch.undo()
+    assert findings("1").syntax_error is None
