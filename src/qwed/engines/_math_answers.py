@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
-from qwed.engines._math_syntax import Claim, Node, Number, Refused, clip
+from qwed.engines._math_tree import Claim, Node, Number, Refused, clip
 from qwed.words import Status, Verdict
 
 ENGINE = "math"

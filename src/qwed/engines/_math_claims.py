@@ -9,40 +9,55 @@ from typing import Any
 import sympy as sp
 
 from qwed.engines._math_answers import Shown, computed, failed, held, judged, show
-from qwed.engines._math_constants import minus
-from qwed.engines._math_identity import Finding, Sides, compare, decide, read, where_defined
+from qwed.engines._math_clock import within
+from qwed.engines._math_facts import NOTHING, Fact, Facts
+from qwed.engines._math_identity import Finding, Sides, compare, decide, read, symbols, where_defined
 from qwed.engines._math_size import Expr, is_tame, terms
 from qwed.engines._math_symbolic import Reading, finite, shown, variables_of
-from qwed.engines._math_syntax import Claim, Node, Refused, clip
+from qwed.engines._math_tree import Claim, Node, Refused, clip, minus, walk
 from qwed.words import Verdict
 
+_SECONDS = 2
 
-def compute(claim: Claim) -> Verdict:
+
+def compute(claim: Claim, facts: Facts = NOTHING) -> Verdict:
     """The value of a bare expression, simplified where that is cheap."""
     names = variables_of(claim)
     if claim.left.kind == "name" and len(claim.left.name) > 1 and names:
         raise Refused("is_formal", f"{clip(claim.text)} is a word, not an expression: write one such as `2+2`")
-    value, where = simplified(claim.left, names)
+    value, where = simplified(claim.left, names, facts)
     return computed(claim.text, shown(value), {"holds_where": where} if where else None)
 
 
-def simplified(node: Node, names: tuple[str, ...]) -> tuple[Expr, str]:
+def simplified(node: Node, names: tuple[str, ...], facts: Facts = NOTHING) -> tuple[Expr, str]:
     """The value of the tree in its plainest form, and where that is its value."""
-    reading = Reading({name: sp.Symbol(name, real=True) for name in names})
+    reading = Reading(symbols(names, facts))
     value = reading.of(node)
     if not value.is_Rational and is_tame(value):
-        value = finite(sp.simplify(value))
+        plain = within(_SECONDS, sp.simplify, value)
+        value = value if plain is None else finite(plain)
     return value, where_defined(reading)
 
 
-def settle(claim: Claim, tolerance: object = None) -> Verdict:
+def settle(claim: Claim, tolerance: object = None, facts: Facts = NOTHING) -> Verdict:
     """The verdict on the claim."""
     if variables_of(claim):
-        return _found(claim, decide(claim))
+        return _found(claim, decide(claim, _counting(claim, facts)))
     sides = read(claim, {})
     if tolerance is not None and claim.sign == "=":
         return _within(claim, sides, _allowed(tolerance))
     return _compared(claim, sides)
+
+
+def _counting(claim: Claim, facts: Facts) -> Facts:
+    """The facts, and that names in a binomial coefficient count something unless they were said to be otherwise."""
+    for side in (claim.left, claim.right):
+        for node in walk(side) if side is not None else ():
+            if node.kind == "call" and node.name == "binomial":
+                for name in (arg.name for arg in node.args if arg.kind == "name"):
+                    if name not in facts.of:
+                        facts = facts.known(name, Fact(integer=True, low=Fraction(0)), f"{name} is an integer >= 0")
+    return facts
 
 
 def _compared(claim: Claim, sides: Sides) -> Verdict:
@@ -77,10 +92,10 @@ def _found(claim: Claim, finding: Finding) -> Verdict:
         return held(f"{clip(claim.text)} holds {where}", {"holds_where": finding.where} if finding.where else {})
     at = _short(", ".join(f"{name} = {value}" for name, value in finding.counterexample.items()))
     sides = f"the left side is {_short(finding.left)} and the right side is {_short(finding.right)}"
-    point = {**finding.counterexample}
+    narrower = {"holds_where": finding.where} if finding.where else {}
     return failed(
         f"{clip(claim.text)} does not always hold: at {at} {sides}",
-        {"counterexample": point, "left": finding.left, "right": finding.right},
+        {"counterexample": {**finding.counterexample}, "left": finding.left, "right": finding.right, **narrower},
     )
 
 

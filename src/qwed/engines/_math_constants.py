@@ -1,13 +1,14 @@
 """Questions about constants whose answers must be certain: is it zero, which is larger, what is below it."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import sympy as sp
 
 from qwed.engines._math_answers import division_by_zero
 from qwed.engines._math_interval import LONG_LOOK, QUICK_LOOK, Values, floor_of, sign_of
 from qwed.engines._math_size import Expr, is_tame, terms
-from qwed.engines._math_syntax import Node, Refused
+from qwed.engines._math_tree import Node, Refused, minus
 
 
 def is_zero(expr: Expr, node: Node, values: Values, thorough: bool = True) -> bool | None:
@@ -20,9 +21,26 @@ def is_zero(expr: Expr, node: Node, values: Values, thorough: bool = True) -> bo
     # Numeric evaluation speaks only where there are no bounds to contradict it.
     if sign is None and _is_clearly_nonzero(expr):
         return False
+    if thorough and _turns_to_zero(expr, node, values):
+        return True
     if thorough and terms(expr) <= 200 and (sp.expand(expr) == 0 or (is_tame(expr) and sp.simplify(expr) == 0)):
         return True
     return None
+
+
+def _turns_to_zero(expr: Expr, node: Node, values: Values) -> bool:
+    """Sums of whole multiples of `atan` of fractions and of pi/4, as Machin's: a product of complex numbers is real."""
+    turn = sp.S.One
+    for term in sp.Add.make_args(expr):
+        times, rest = term.as_coeff_Mul()
+        slope = sp.S.One if rest is sp.pi else rest.args[0] if rest.func is sp.atan else None
+        count = times * 4 if rest is sp.pi else times
+        if slope is None or not slope.is_Rational or not count.is_Integer or abs(count) > 100:
+            return False
+        turn = sp.expand(turn * (1 + sp.I * slope * sp.sign(count)) ** abs(count))
+    half = Node("number", value=Fraction(1, 2))
+    inside = sign_of(minus(node, half), values) == -1 and sign_of(minus(half, Node("negative", (node,))), values) == 1
+    return bool(inside and sp.im(turn) == 0)
 
 
 def _is_clearly_nonzero(number: Expr) -> bool:
@@ -43,11 +61,6 @@ def require_nonzero(expr: Expr, node: Node, values: Values, refusal: Refused | N
         raise refusal or division_by_zero()
     if zero is None:
         raise Refused("decidable", "could not tell whether a divisor is zero")
-
-
-def minus(left: Node, right: Node) -> Node:
-    """The difference of two trees."""
-    return Node("sum", (left, Node("negative", (right,))))
 
 
 def sign(expr: Expr, node: Node, values: Values) -> int:

@@ -11,10 +11,11 @@ from typing import Any
 
 from mpmath import iv
 
-from qwed.engines._math_syntax import Node
+from qwed.engines._math_tree import Node
 
 Interval = Any
-Values = Mapping[str, Fraction]
+Values = Mapping[str, Fraction | tuple[Fraction, Fraction]]
+"""What each variable is: a number, or all numbers between two."""
 
 QUICK_LOOK = (100, 600)
 LONG_LOOK = (100, 600, 4000, 16_000)
@@ -51,6 +52,12 @@ def floor_of(node: Node, values: Values) -> int | None:
     return None
 
 
+def ends(node: Node) -> tuple[Fraction, Fraction]:
+    """Two exact numbers, close together, with the constant between them; Unbounded where there are none."""
+    bounds = enclosure(node, {}, 200)
+    return _fraction(bounds.a), _fraction(bounds.b)
+
+
 def enclosure(node: Node, values: Values, bits: int) -> Interval:
     """Bounds of the value, computed with `bits` of precision; Unbounded where there are none."""
     iv.prec = bits
@@ -77,7 +84,8 @@ def _exact(value: int | Fraction) -> Interval:
 
 def _named(name: str, values: Values) -> Interval:
     if name in values:
-        return _exact(values[name])
+        value = values[name]
+        return iv.mpf([_exact(value[0]).a, _exact(value[1]).b]) if isinstance(value, tuple) else _exact(value)
     if name not in ("pi", "e", "E"):
         raise Unbounded
     return +iv.pi if name == "pi" else iv.exp(iv.mpf(1))
@@ -156,6 +164,19 @@ def _beside(value: Interval) -> Interval:
     return _sqrt(1 - value * value)
 
 
+def _unbounded() -> Interval:
+    raise Unbounded
+
+
+def _root(value: Interval, order: Interval) -> Interval:
+    degree = int(order.a)
+    if value.a > 0:
+        return iv.exp(iv.log(value) / degree)
+    if value.b < 0 and degree % 2:
+        return -iv.exp(iv.log(-value) / degree)
+    raise Unbounded
+
+
 _RULES: dict[str, Callable[..., Interval]] = {
     "negative": lambda value: -value,
     "inverse": _inverse,
@@ -183,6 +204,10 @@ _CALLS: dict[str, Callable[..., Interval]] = {
     "log10": lambda value: _log(value, iv.mpf(10)),
     "sqrt": _sqrt,
     "abs": abs,
+    "root": _root,
+    "asinh": lambda value: _log(value + iv.sqrt(value * value + 1)),
+    "atanh": lambda value: _log((1 + value) * _inverse(1 - value)) / 2,
+    "acosh": lambda value: _log(value + _sqrt(value * value - 1)) if value.a >= 1 else _unbounded(),
     "sign": _sign,
     "floor": _floor,
     "ceil": lambda value: -_floor(-value),

@@ -5,7 +5,7 @@ from typing import Any
 
 import sympy as sp
 
-from qwed.engines._math_syntax import Refused
+from qwed.engines._math_tree import Refused
 
 Expr = Any
 """A sympy expression; the library has no types of its own."""
@@ -21,6 +21,7 @@ MAX_NESTING = 4
 MANY = 10**6
 
 FACTORIALS = frozenset({"factorial", "gamma", "binomial"})
+_INDEXED = frozenset({"fibonacci", "zeta"})
 _GROWING = frozenset({"sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "exp"})
 
 
@@ -125,7 +126,7 @@ def _power_terms(count: int, power: int) -> int:
 
 def bound_arguments(name: str, args: list[Expr]) -> None:
     """Refused where the function of these numbers would be too large."""
-    if name in FACTORIALS:
+    if name in FACTORIALS or name in _INDEXED:
         if any(real_size(arg) > MAX_FACTORIAL for arg in args):
             raise too_large()
     elif name in _GROWING and real_size(args[0]) > MAX_ARGUMENT:

@@ -9,21 +9,9 @@ import sympy as sp
 from qwed.engines._math_answers import Shown, division_by_zero, show, zero_to_the_zero
 from qwed.engines._math_constants import CERTAIN, require_nonzero
 from qwed.engines._math_size import FACTORIALS, MAX_BITS, Expr, bits, bound_arguments, bound_power, too_large
-from qwed.engines._math_syntax import Claim, Node, Refused
+from qwed.engines._math_tree import Claim, Node, Refused, names_in
 
 CONSTANTS: dict[str, Expr] = {"pi": sp.pi, "e": sp.E, "E": sp.E, "i": sp.I, "I": sp.I}
-
-
-def names_in(*nodes: Node | None) -> tuple[str, ...]:
-    """The variables of the trees, sorted."""
-    found: set[str] = set()
-    waiting = [node for node in nodes if node is not None]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(node.args)
-        if node.kind == "name" and node.name not in CONSTANTS:
-            found.add(node.name)
-    return tuple(sorted(found))
 
 
 def variables_of(claim: Claim) -> tuple[str, ...]:
@@ -42,7 +30,10 @@ class Reading:
 
     def of(self, node: Node) -> Expr:
         """The value of the tree; Refused where it has none, or one too large."""
-        return finite(_BUILD[node.kind](self, node))
+        build = _BUILD.get(node.kind)
+        if build is None:
+            raise Refused("defined", f"{_NO_NUMBERS.get(node.kind, 'a list')} is no number: compare it as a whole")
+        return finite(build(self, node))
 
     def number(self, node: Node) -> Expr:
         """An exact literal."""
@@ -111,6 +102,9 @@ _BUILD: dict[str, Callable[[Reading, Node], Expr]] = {
 }
 
 
+_NO_NUMBERS = {"infinity": "infinity", "tuple": "a tuple", "set": "a set"}
+
+
 def _product(factors: list[Expr]) -> Expr:
     value = sp.S.One
     for factor in factors:
@@ -130,7 +124,7 @@ def finite(expr: Expr) -> Expr:
 def _whole(function: Callable[..., Expr]) -> Callable[..., Expr]:
     def of_whole_numbers(*args: Expr) -> Expr:
         if not all(arg.is_Integer for arg in args):
-            raise Refused("decidable", "gcd and lcm are only decided for whole numbers")
+            raise Refused("decidable", "that function is only decided for whole numbers")
         return function(*args)
 
     return of_whole_numbers
@@ -154,10 +148,43 @@ def _logarithm(number: Expr, base: Expr = sp.E) -> Expr:
     return sp.log(number, base)
 
 
+def _root(number: Expr, order: Expr) -> Expr:
+    """The real root of an odd order, the principal one of an even order."""
+    if not (order.is_Integer and 2 <= order <= 100):
+        raise Refused("defined", "the order of a root must be a whole number from 2 to 100")
+    if order % 2 and number.is_real is not False:
+        return sp.sign(number) * sp.Abs(number) ** (1 / order)
+    if order % 2:
+        raise Refused("unambiguous", "an odd root of a number that is not real has several readings")
+    return sp.Pow(number, 1 / order)
+
+
+def _rounded(number: Expr, places: Expr = sp.S.Zero) -> Expr:
+    if not (number.is_Rational and places.is_Integer and abs(places) <= 100):
+        raise Refused("decidable", "`round` is only decided for numbers")
+    scaled = number * 10**places
+    if (scaled * 2).is_Integer and not scaled.is_Integer:
+        raise Refused("unambiguous", "rounding half up and half to even differ here: write the value you mean")
+    return sp.floor(scaled + sp.Rational(1, 2)) / 10**places
+
+
+def _median(*args: Expr) -> Expr:
+    if not all(arg.is_Rational for arg in args):
+        raise Refused("decidable", "`median` is only decided for numbers")
+    ordered, middle = sorted(args), len(args) // 2
+    return ordered[middle] if len(args) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
 _FUNCTIONS: dict[str, Callable[..., Expr]] = {
     **{f.__name__: f for f in (sp.sin, sp.cos, sp.tan, sp.sec, sp.csc, sp.cot, sp.asin, sp.acos, sp.atan)},
     **{f.__name__: f for f in (sp.sinh, sp.cosh, sp.tanh, sp.exp, sp.sqrt, sp.sign, sp.floor, sp.ceiling)},
-    **{f.__name__: f for f in (sp.factorial, sp.gamma, sp.binomial)},
+    **{f.__name__: f for f in (sp.factorial, sp.gamma, sp.binomial, sp.asinh, sp.acosh, sp.atanh, sp.erf, sp.zeta)},
+    **{f.__name__: f for f in (sp.re, sp.im, sp.arg)},
+    "conj": sp.conjugate,
+    "root": _root,
+    "round": _rounded,
+    "median": _median,
+    "fibonacci": _whole(sp.fibonacci),
     "ln": sp.log,
     "log": _logarithm,
     "log2": lambda number: sp.log(number, 2),
@@ -176,6 +203,11 @@ _POLES = {
     **dict.fromkeys(("ln", "log", "log2", "log10"), ""),
 }
 """The function of the argument that must not be zero, or nothing for the argument itself."""
+
+
+def value_of(node: Node) -> Expr:
+    """The value of the tree with its variables real."""
+    return Reading({name: sp.Symbol(name, real=True) for name in names_in(node)}).of(node)
 
 
 def shown(expr: Expr) -> Shown:

@@ -1,10 +1,12 @@
 """Exact arithmetic on literals, decided in the request process: no symbolic library, microseconds, bounded."""
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
 from qwed.engines._math_answers import compared, computed, division_by_zero, refused, show, zero_to_the_zero
-from qwed.engines._math_syntax import Limits, Node, Number, Refused, parse
+from qwed.engines._math_syntax import parse
+from qwed.engines._math_tree import Limits, Node, Number, Refused
 from qwed.words import Verdict
 
 QUICK = Limits(length=200, tokens=100, depth=20, digits=100)
@@ -13,7 +15,10 @@ MAX_EXPONENT = 512
 _OURS_TO_SAY = frozenset({"defined", "unambiguous"})
 
 
-class _NotQuick(Exception):
+_LETTER = re.compile("[A-Za-z]")
+
+
+class NotQuick(Exception):
     """The expression is not plain arithmetic, or not small."""
 
 
@@ -23,25 +28,29 @@ def verify_quick(query: str) -> Verdict | None:
         return None
     try:
         claim = parse(query, QUICK)
-        left = _value(claim.left)
+        if claim.also:
+            return None
+        left = rational(claim.left)
         if claim.right is None:
             return computed(claim.text, show(left))
-        return compared(claim, left, _value(claim.right))
-    except _NotQuick:
+        return compared(claim, left, rational(claim.right))
+    except NotQuick:
         return None
     except Refused as refusal:
-        return refused(refusal) if refusal.check in _OURS_TO_SAY else None
+        # With names in it a text may be about units or percent in words, which the full engine reads.
+        return refused(refusal) if refusal.check in _OURS_TO_SAY and not _LETTER.search(query) else None
 
 
-def _value(node: Node) -> Number:
+def rational(node: Node) -> Number:
+    """The exact value of a tree of numbers; NotQuick where it has anything else in it or grows."""
     if node.kind == "number":
         return node.value
     operation = _OPERATIONS.get(node.kind)
     if operation is None:
-        raise _NotQuick
-    value = operation(*[_value(arg) for arg in node.args])
+        raise NotQuick
+    value = operation(*[rational(arg) for arg in node.args])
     if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
-        raise _NotQuick
+        raise NotQuick
     return value
 
 
@@ -54,7 +63,7 @@ def _product(*factors: Number) -> Number:
     for factor in factors:
         value *= factor
         if value.numerator.bit_length() > MAX_BITS:
-            raise _NotQuick
+            raise NotQuick
     return value
 
 
@@ -72,7 +81,7 @@ def _power(base: Number, exponent: Number) -> Number:
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     power = int(exponent)
     if power != exponent or abs(power) > MAX_EXPONENT or bits * abs(power) > MAX_BITS:
-        raise _NotQuick
+        raise NotQuick
     return Fraction(base) ** power
 
 

@@ -6,19 +6,28 @@ other name is a real variable. An equality with variables claims that it holds a
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mpmath.libmp import NoConvergence
 from sympy.polys.polyerrors import BasePolynomialError
 
 from qwed.engines._math_answers import refused
-from qwed.engines._math_claims import compute, settle, undecided
-from qwed.engines._math_operations import OPERATIONS
-from qwed.engines._math_syntax import ARITY, Refused, clip, parse
+from qwed.engines._math_claims import undecided
+from qwed.engines._math_clock import OutOfTime, stop, within
+from qwed.engines._math_facts import facts_from
+from qwed.engines._math_judge import judge
+from qwed.engines._math_notation import plain
+from qwed.engines._math_operations import OPERATION_ALIASES, OPERATIONS, operate
+from qwed.engines._math_syntax import parse
+from qwed.engines._math_tokens import ARITY
+from qwed.engines._math_tree import Refused, clip
+from qwed.engines._math_units import judge_units
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Verdict
+from qwed.words import Record, Status, Verdict
 
+SECONDS = 7
 _SURPRISES = (
     ArithmeticError,
     AssertionError,
@@ -34,12 +43,42 @@ _SURPRISES = (
 )
 """What the symbolic library raises where it gives up; none of it decides a claim."""
 
-_ASKED_OF_US = ("operation", "claimed_result", "tolerance")
+_ASKED_OF_US = ("operation", "claimed_result", "tolerance", "assumptions", "unit")
 _SENTENCE = re.compile(r"[A-Za-z0-9 .,?!'%$+*/^=()<>\n-]+")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SMALL_WORDS = frozenset(
     {"what", "is", "are", "the", "plus", "minus", "times", "equals", "equal", "divided", "squared", "sum", "of", "and"}
 )
+
+
+@dataclass(frozen=True)
+class MathCheck(Record):
+    """What `verify_math_expression` found: `expected` is the right result where it is known."""
+
+    verified: bool
+    message: str
+    expected: str | None
+    actual: str | None
+    operation: str
+
+
+def verify_math_expression(
+    expression: str, claimed_result: Any = None, operation: str = "simplify", **parameters: Any
+) -> MathCheck:
+    """Whether the operation on the expression gives the claimed result.
+
+    It runs in the caller's process, for about `SECONDS` where that is the main thread; a server asks a worker.
+    """
+    asked = {**parameters, "operation": operation, "claimed_result": claimed_result}
+    verdict = verify(EngineRequest(query=expression, parameters=asked))
+    expected = verdict.result.get("expected", verdict.result.get("value"))
+    return MathCheck(
+        verified=verdict.status is Status.VERIFIED,
+        message=verdict.message,
+        expected=None if expected is None else str(expected),
+        actual=None if claimed_result is None else str(claimed_result),
+        operation=str(operation),
+    )
 
 
 def verify(request: EngineRequest) -> Verdict:
@@ -48,9 +87,12 @@ def verify(request: EngineRequest) -> Verdict:
     if not isinstance(query, str):
         return refused(Refused("syntax_valid", "the query must be text"))
     try:
-        return _answer(query, request.parameters)
+        return within(SECONDS, _answer, query, request.parameters) or refused(undecided(query))
     except Refused as refusal:
         return refused(_or_sentence(query, refusal))
+    except OutOfTime:
+        stop()
+        return refused(undecided(query))
     except _SURPRISES:
         return refused(undecided(query))
 
@@ -60,22 +102,27 @@ def _answer(query: str, parameters: Mapping[str, Any]) -> Verdict:
         quick = verify_quick(query)
         if quick is not None:
             return quick
-    if parameters.get("operation") is not None:
-        return _operate(parameters["operation"], query, parameters)
-    if parameters.get("claimed_result") is not None:
-        return OPERATIONS["simplify"](query, parameters)
-    claim = parse(query)
-    if claim.right is None:
-        return compute(claim)
-    return settle(claim, parameters.get("tolerance"))
+    facts = facts_from(parameters.get("assumptions"))
+    operation = parameters.get("operation")
+    if operation is None and parameters.get("claimed_result") is not None and parameters.get("unit") is None:
+        operation = "simplify"
+    if operation is not None:
+        return operate(_known(operation), query, parameters, facts)
+    text = plain(query)
+    in_units = judge_units(text, parameters)
+    if in_units is not None:
+        return in_units
+    claim = parse(text)
+    shown = claim if claim.also else claim._replace(text=query.strip())
+    return judge(shown, parameters.get("tolerance"), facts)
 
 
-def _operate(operation: object, query: str, parameters: Mapping[str, Any]) -> Verdict:
-    run = OPERATIONS.get(operation) if isinstance(operation, str) else None
-    if run is None:
+def _known(operation: object) -> str:
+    name = OPERATION_ALIASES.get(operation, operation) if isinstance(operation, str) else None
+    if name not in OPERATIONS:
         shown = clip(operation) if isinstance(operation, str) else "that is no text"
         raise Refused("parameters_valid", f"unknown operation {shown}: use one of {', '.join(OPERATIONS)}")
-    return run(query, parameters)
+    return str(name)
 
 
 def _or_sentence(query: str, refusal: Refused) -> Refused:

@@ -39,6 +39,7 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(
             name="sql", module="qwed.engines.sql", version=2, warm=(EngineRequest(query="SELECT id FROM users"),)
         ),
+        EngineRow(name="shell", module="qwed.engines.shell", warm=(EngineRequest(query="ls -l"),)),
         EngineRow(name="fact", module="qwed.engines.fact"),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image"),

@@ -1,12 +1,11 @@
-"""Judges for what has no engine of its own: a tool by its row, a file by its path, a command by the shell guard."""
+"""Judges for what has no engine of its own: a tool by its row, a file by its path."""
 
 from qwed.guards import path as paths
-from qwed.guards import shell
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
 from qwed.kernel.content import Content
 from qwed.kernel.stray import has_statement
-from qwed.kernel.tools import PATH, SHELL, TOOL, text_of
+from qwed.kernel.tools import PATH, TOOL, text_of
 from qwed.words import Effect, EffectKind, Status, Verdict
 
 
@@ -52,33 +51,7 @@ def judge_path(case: Case) -> Verdict:
     )
 
 
-def judge_shell(case: Case) -> Verdict:
-    """What the command would do; what cannot be told is UNCERTAIN, what must never happen is BLOCKED."""
-    command = text_of(case.action, "query")
-    if not command:
-        return _failed(SHELL, "command_given", "give the command in `action.query`", EffectKind.UNRESOLVED)
-    found = shell.findings(command)
-    if found.violations:
-        return Verdict(
-            status=Status.BLOCKED,
-            engine=SHELL,
-            message="; ".join(found.violations),
-            effects=found.effects,
-            violations=found.violations,
-            checks_failed=("no_dangerous_calls",),
-        )
-    unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in found.effects)
-    return Verdict(
-        status=Status.INCONCLUSIVE if unresolved else Status.VERIFIED,
-        engine=SHELL,
-        message="part of the command cannot be resolved" if unresolved else "",
-        effects=found.effects,
-        checks_passed=("no_dangerous_calls",),
-        checks_failed=("command_resolved",) if unresolved else (),
-    )
-
-
-JUDGES = {TOOL: judge_tool, PATH: judge_path, SHELL: judge_shell}
+JUDGES = {TOOL: judge_tool, PATH: judge_path}
 
 
 def refuse_secrets(verdict: Verdict, content: Content) -> Verdict:

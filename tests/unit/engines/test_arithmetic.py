@@ -140,15 +140,13 @@ def test_what_has_two_readings_or_no_value_is_blocked(query):
 @pytest.mark.parametrize(
     "query",
     [
-        *("", "x", "2+", "sqrt(4)", "5!", "pi", "2 3", "1 = 2 = 3", "two", "\uff12+\uff12=4", "2+2=4\x00"),
+        *("", "x", "2+", "sqrt(4)", "5!", "pi", "2 3", "1 = 2 = 3", "1 < 2 < 3", "two", "\uff12+\uff12=4", "2+2=4\x00"),
         *("9**9**9**9", "2^5000", "1e999", "1" * 201, "(" * 30 + "1" + ")" * 30, "1+" * 99 + "1", "2^0.5", "0x10"),
         *("(2^500)^500", "*".join(["2^500"] * 30), "1/2^400/3^400/5^400/7^400/11^400"),
     ],
 )
 def test_what_is_not_small_plain_arithmetic_is_left_to_the_full_engine(query):
-    verdict = verify_quick(query)
-    assert verdict is None or verdict.status is Status.BLOCKED
-    assert (verdict is None) == (query != "0x10")
+    assert verify_quick(query) is None
 
 
 def test_the_request_process_does_not_import_the_symbolic_library():

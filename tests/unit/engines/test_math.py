@@ -2,15 +2,18 @@
 
 import json
 import math
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines.math import verify
+from qwed.engines._math_clock import within
+from qwed.engines.math import verify, verify_math_expression
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
+from qwed_new.engines import math_engine
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -23,47 +26,59 @@ def ask(query, **parameters):
     return verify(EngineRequest(query=query, parameters=parameters))
 
 
-@pytest.mark.parametrize("row", rows("true"), ids=lambda row: row["query"])
+def asked(row):
+    return ask(row["query"], **row.get("parameters", {}))
+
+
+def name(row):
+    return ascii([row["query"], *row.get("parameters", {}).values()])[2:60]
+
+
+@pytest.mark.parametrize("row", rows("true"), ids=name)
 def test_a_true_claim_is_verified(row):
-    verdict = ask(row["query"])
+    verdict = asked(row)
     assert verdict.status is Status.VERIFIED, verdict.message
     assert verdict.checks_passed == ("syntax_valid", "within_limits", "claim_holds")
     assert verdict.checks_failed == verdict.effects == verdict.violations == ()
 
 
-@pytest.mark.parametrize("row", rows("false"), ids=lambda row: row["query"])
+@pytest.mark.parametrize("row", rows("false"), ids=name)
 def test_a_false_claim_is_never_verified(row):
-    verdict = ask(row["query"])
+    verdict = asked(row)
     assert verdict.status == row.get("status", "FAILED"), verdict.message
     assert len(verdict.checks_failed) == 1
     assert verdict.effects == verdict.violations == ()
 
 
-@pytest.mark.parametrize("row", rows("hostile"), ids=lambda row: ascii(row["query"])[:40])
+@pytest.mark.parametrize("row", rows("hostile"), ids=name)
 def test_a_hostile_text_is_answered_and_never_verified(row):
-    verdict = ask(row["query"])
+    verdict = asked(row)
     assert verdict.status not in (Status.VERIFIED, Status.ERROR)
     assert verdict.message.isprintable()
     assert len(verdict.message) < 400
     json.dumps([dict(verdict.result), verdict.message]).encode()
 
 
-@pytest.mark.parametrize("row", rows("false"), ids=lambda row: row["query"])
+@pytest.mark.parametrize("row", rows("false"), ids=name)
 def test_every_offered_repair_is_itself_verified(row):
-    corrected = ask(row["query"]).corrected
+    corrected = asked(row).corrected
     assert corrected is None or ask(corrected["query"]).verified
 
 
-@pytest.mark.parametrize("row", rows("true"), ids=lambda row: row["query"])
+@pytest.mark.parametrize("row", rows("true")[::9], ids=name)
 def test_an_answer_does_not_change_when_asked_again(row):
-    assert ask(row["query"]) == ask(row["query"])
+    assert asked(row) == asked(row)
 
 
 @pytest.mark.parametrize(
     ("query", "where"),
     [
         ("x^2/x = x", "x != 0"),
-        ("(x^2-1)/(x-1) = x+1", "x - 1 != 0"),
+        ("(x^2-1)/(x-1) = x+1", "x != 1"),
+        ("(4x^2-1)/(2x-1) = 2x+1", "x != 1/2"),
+        ("sum(k, k, 1, n) = n(n+1)/2", "n is an integer >= 1"),
+        ("sum(r^k, k, 0, oo) = 1/(1-r)", "abs(r) < 1 and r != 1"),
+        ("sqrt(x) >= 0", "x is real and x >= 0"),
         ("x^0 = 1", "x != 0"),
         ("0*log(x) = 0", "x != 0"),
         ("tan(x) = sin(x)/cos(x)", "cos(x) != 0"),
@@ -89,7 +104,7 @@ def test_an_identity_without_conditions_holds_for_all_values():
 def test_a_false_identity_comes_with_a_point_and_without_a_repair():
     verdict = ask("sqrt(x^2) = x")
     assert verdict.status is Status.FAILED
-    assert verdict.result == {"counterexample": {"x": "-1"}, "left": "1", "right": "-1"}
+    assert verdict.result == {"counterexample": {"x": "-1"}, "left": "1", "right": "-1", "holds_where": "x > 0"}
     assert verdict.corrected is None
     expected = "`sqrt(x^2) = x` does not always hold: at x = -1 the left side is 1 and the right side is -1"
     assert verdict.message == expected
@@ -141,8 +156,21 @@ def test_a_bare_expression_is_computed(query, value):
         ("2 +", "syntax_valid"),
         ("(1", "syntax_valid"),
         ("foo(2)", "syntax_valid"),
-        ("sin x", "syntax_valid"),
-        ("1 = 2 = 3", "syntax_valid"),
+        ("sin", "syntax_valid"),
+        ("1 < 2 < 3 < 4 < 5 < 6 < 7 < 8", "within_limits"),
+        ("sin^-1(x) = asin(x)", "unambiguous"),
+        ("|2|x|+1| = 1", "unambiguous"),
+        ("gcd(1,000, 5) = 5", "unambiguous"),
+        ("100 + 10% = 110", "unambiguous"),
+        ("round(2.5) = 3", "unambiguous"),
+        ("20 degC + 20 degC = 40 degC", "defined"),
+        ("[1, 2] * [3, 4] = 11", "unambiguous"),
+        ("x = \\pm 2", "syntax_valid"),
+        ("\\foo{2} = 2", "syntax_valid"),
+        ("a[0] = a[0]", "syntax_valid"),
+        ("limit(1/x, x, 0) = oo", "defined"),
+        ("5 km + 3 s = 8 km", "defined"),
+        ("inv([[1,2],[2,4]]) = [[1,2],[2,4]]", "defined"),
         ("9**9**9**9", "within_limits"),
         ("1" * 5000, "within_limits"),
         ("2/3(4)", "unambiguous"),
@@ -165,8 +193,8 @@ def test_what_cannot_be_answered_is_blocked_and_says_which_check(query, check):
     [
         ("2 + ", 4, "unexpected end of the text at position 4"),
         ("2 + )", 5, "unexpected `)` at position 5"),
-        ("1,000 = 1000", 2, "without thousands separators"),
-        ("|x| = x", 1, "write `abs(x)`"),
+        ("1,00 = 100", 2, "a decimal point"),
+        ("$5 = 5", 1, "leave the currency out"),
         ("2+2 = \uff14", 7, "cannot read `\uff14` at position 7"),
         ("2 2", 3, "put an operator before it"),
     ],
@@ -186,7 +214,9 @@ def test_a_sentence_is_inconclusive_and_told_how_to_ask(query):
     assert "write" in verdict.message
 
 
-@pytest.mark.parametrize("query", ["(x^3)^(1/3) = x", "abs(abs(x)-abs(y)) <= abs(x-y)", "gcd(x, 2) = 2"])
+@pytest.mark.parametrize(
+    "query", ["(x^3)^(1/3) = x", "gcd(x, 2) = 2", "{1, 2} = {2, 1}", "sum(x^k/k, k, 1, oo) = -ln(1-x)"]
+)
 def test_what_is_neither_proven_nor_refuted_is_inconclusive(query):
     assert ask(query).status is Status.INCONCLUSIVE
 
@@ -247,7 +277,7 @@ def test_a_tolerance_that_is_no_number_is_blocked(tolerance):
         ("integral", "x", "x^2", "FAILED"),
         ("integral", "1/x", "ln(abs(x))", "VERIFIED"),
         ("integral", "sin(x)^2", "x/2 - sin(2x)/4", "VERIFIED"),
-        ("integral", "2x", None, "INCONCLUSIVE"),
+        ("integral", "2x", None, "SIMPLIFIED"),
         ("simplify", "(x^2-1)/(x-1)", "x+1", "VERIFIED"),
         ("simplify", "(x+1)^2", "x^2+1", "FAILED"),
         ("simplify", "x + x", None, "SIMPLIFIED"),
@@ -263,11 +293,11 @@ def test_a_tolerance_that_is_no_number_is_blocked(tolerance):
         ("solve", "x^2 + 1 = 0", "i, -i", "VERIFIED"),
         ("solve", "2x + 1 = 7", 3, "VERIFIED"),
         ("solve", "2x + 1 = 7", None, "SIMPLIFIED"),
-        ("solve", "x^2*(x-1)/x = 0", "0, 1", "INCONCLUSIVE"),
+        ("solve", "x^2*(x-1)/x = 0", "0, 1", "FAILED"),
         ("solve", "sin(x) = 0", "0", "INCONCLUSIVE"),
         ("solve", "x = x", "1", "INCONCLUSIVE"),
-        ("solve", "x > 1", "2", "INCONCLUSIVE"),
-        ("solve", "x^2 = 4", "y", "BLOCKED"),
+        ("solve", "x > 1", "2", "BLOCKED"),
+        ("solve", "x^2 = 4", "y", "FAILED"),
         ("evaluate", "2+2", 4, "VERIFIED"),
         ("evaluate", "2+2", "5", "FAILED"),
         ("evaluate", "0.1+0.2", 0.3, "VERIFIED"),
@@ -306,13 +336,95 @@ def test_the_variable_must_be_said_where_there_are_several():
 def test_an_unknown_operation_is_blocked_and_the_known_ones_are_named(operation):
     verdict = ask("2+2", operation=operation)
     assert verdict.status is Status.BLOCKED
-    assert "derivative, integral, simplify, solve, evaluate" in verdict.message
+    assert "derivative, integral, simplify, solve, evaluate, limit" in verdict.message
 
 
 def test_a_claimed_result_alone_is_compared_with_the_expression():
     assert ask("2+2", claimed_result="4").verified
     assert ask("(x+1)^2", claimed_result="x^2+2x+1").verified
     assert ask("2+2", claimed_result="5").status is Status.FAILED
+
+
+def test_an_assumption_narrows_a_claim_and_is_stated():
+    verdict = ask("sqrt(x^2) = x", assumptions="x > 0")
+    assert verdict.status is Status.VERIFIED
+    assert verdict.result == {"holds_where": "x > 0"}
+    assert ask("sqrt(x^2) = x", assumptions={"x": "negative"}).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    "assumptions",
+    ["x is tall", "x > 1 and x < 0", 7, {"x": "greenish"}, "e > 0 is positive", ["x > 0", 3], "1 < 2", "x"],
+)
+def test_assumptions_that_cannot_be_read_or_met_are_blocked(assumptions):
+    verdict = ask("x = x", assumptions=assumptions)
+    assert verdict.status is Status.BLOCKED
+    assert verdict.checks_failed == ("parameters_valid",)
+
+
+def test_a_chain_fails_with_its_first_false_link_and_is_not_repaired():
+    verdict = ask("1 < 3 < 2")
+    assert verdict.status is Status.FAILED
+    assert "3" in verdict.message
+    assert verdict.corrected is None
+    assert ask("2+2 = 4 = 1+3").message == "all 2 comparisons hold"
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters", "expected"),
+    [
+        ("5 km + 300 m = 5.4 km", {}, "5.3 km"),
+        ("60 mph = 96.5 km/h", {"tolerance": "0.01"}, "96.56064 km/h"),
+        ("212 degF = 99 degC", {}, "100 degC"),
+        ("5 km + 300 m", {"unit": "km", "claimed_result": "5.4"}, "5.3 km"),
+    ],
+)
+def test_a_wrong_quantity_is_told_the_right_one_in_its_unit(query, parameters, expected):
+    verdict = ask(query, **parameters)
+    assert verdict.status is Status.FAILED
+    assert verdict.result["expected"] == expected
+
+
+def test_a_quantity_is_computed_in_the_unit_that_was_asked_for():
+    assert ask("5 km + 300 m", unit="m").result["value"] == "5300"
+    assert ask("90 min", unit="h").result["value"] == "1.5"
+    assert ask("5 km", unit="florins").status is Status.BLOCKED
+
+
+def test_a_comparison_of_different_dimensions_names_them():
+    verdict = ask("1 kg = 1 s")
+    assert verdict.status is Status.FAILED
+    assert verdict.result == {"dimensions": ["mass", "time"]}
+
+
+def test_verify_math_expression_reads_as_a_record():
+    checked = verify_math_expression("x^2", "2x", "derivative")
+    assert dict(checked) == {
+        "verified": True,
+        "message": "`the derivative of x^2 = 2x` holds for all values of its variables",
+        "expected": "2*x",
+        "actual": "2x",
+        "operation": "derivative",
+    }
+    assert not verify_math_expression("x^2", "3x", "derivative")["verified"]
+    assert verify_math_expression("x^2 = 4", [2, -2], "solve").verified
+    assert verify_math_expression("2+2", 4, "evaluate").verified
+    assert not verify_math_expression("2+2", "4", "divination").verified
+
+
+def test_the_published_import_name_is_the_same_function():
+    assert math_engine.verify_math_expression is verify_math_expression
+
+
+def test_a_step_that_takes_too_long_is_left_and_the_next_one_runs():
+    def forever():
+        while True:
+            pass
+
+    assert within(0.05, forever) is None
+    assert within(0.05, lambda: within(5, forever)) is None
+    assert within(5, lambda: 7) == 7
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 
 def test_unknown_parameters_change_nothing():

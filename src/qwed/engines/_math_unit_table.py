@@ -1,0 +1,121 @@
+"""Which words are units, and what they are in base units, exactly."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import pint
+
+
+class Unit(NamedTuple):
+    """How many base units one is, and of which dimension; angles count in half turns, that is in pi."""
+
+    factor: Fraction
+    dimension: Mapping[str, Fraction]
+    half_turns: bool = False
+
+
+_SI = "m g s A K mol cd N J W V C F T H Hz Pa L l Wb S lm lx Bq Gy eV cal bar B bit byte ohm Ohm sec t"
+_PREFIXES = ("", "n", "u", "m", "c", "d", "h", "k", "M", "G", "T", "p", "P")
+_WORDS = (
+    "meter metre kilometer kilometre centimeter centimetre millimeter millimetre micrometer nanometer inch foot feet "
+    "yard mile nautical_mile gram kilogram milligram microgram tonne pound ounce stone second minute hour day week "
+    "millisecond microsecond nanosecond liter litre milliliter millilitre gallon quart cup tablespoon teaspoon joule "
+    "kilojoule watt kilowatt megawatt newton pascal kilopascal volt ampere coulomb farad hertz kilohertz megahertz "
+    "gigahertz calorie kilocalorie kelvin mole hectare atmosphere knot lightyear parsec angstrom horsepower"
+)
+_SYMBOLS = (
+    "ft yd mi lb oz gal qt tbsp tsp mph kph psi atm mmHg torr Btu BTU hp kn ha min h hr day week Wh kWh MWh GWh mAh Ah "
+    "KiB MiB GiB TiB au ly pc eV keV MeV GeV inch kcal nmi"
+)
+_OTHER_NAMES = {
+    "sec": "second",
+    "secs": "second",
+    "hr": "hour",
+    "hrs": "hour",
+    "mins": "minute",
+    "lbs": "pound",
+    "oz": "ounce",
+    "feet": "foot",
+    "kn": "knot",
+    "BTU": "Btu",
+    "Ohm": "ohm",
+    "yd": "yard",
+    "h": "hour",
+    "mi": "mile",
+    "t": "tonne",
+    "l": "liter",
+    "L": "liter",
+    "ml": "milliliter",
+    "mL": "milliliter",
+    "cm": "centimeter",
+    "ly": "light_year",
+    "lightyear": "light_year",
+    "pc": "parsec",
+    "d": "day",
+    "nmi": "nautical_mile",
+    "in": "inch",
+    "au": "astronomical_unit",
+}
+_DIMENSIONS = {
+    "[length]": "length",
+    "[mass]": "mass",
+    "[time]": "time",
+    "[current]": "current",
+    "[temperature]": "temperature",
+    "[substance]": "substance",
+    "[luminosity]": "luminosity",
+    "[information]": "information",
+}
+_CALENDAR = {"calendar": Fraction(1)}
+_OURS = {
+    "acre": Unit(Fraction("4046.8564224"), {"length": Fraction(2)}),
+    "acres": Unit(Fraction("4046.8564224"), {"length": Fraction(2)}),
+    "rad": Unit(Fraction(1), {}),
+    "radian": Unit(Fraction(1), {}),
+    "radians": Unit(Fraction(1), {}),
+    **dict.fromkeys(("deg", "degree", "degrees"), Unit(Fraction(1, 180), {}, half_turns=True)),
+    # A month or year has no one length in days, so it only converts to the other.
+    **dict.fromkeys(("month", "months"), Unit(Fraction(1), _CALENDAR)),
+    **dict.fromkeys(("year", "years", "yr"), Unit(Fraction(12), _CALENDAR)),
+    "dozen": Unit(Fraction(12), {}),
+}
+
+
+@cache
+def _known() -> frozenset[str]:
+    words = {form for word in _WORDS.split() for form in (word, word + "s", word + "es")}
+    symbols = {prefix + symbol for symbol in _SI.split() for prefix in _PREFIXES}
+    ours = {"min", "mins", "secs", "hrs", "lbs", "inches", "days", "weeks", "miles", "yds", "in"}
+    return frozenset(words | symbols | set(_SYMBOLS.split()) | ours) - _NOT_UNITS
+
+
+_NOT_UNITS = frozenset(
+    {"d", "h", "p", "u", "P", "dl", "at", "nt", "mt", "ct", "ht", "dt", "hL", "pt", "cd", "Pt", "ut", "dg"}
+) - {"h"}
+
+
+@cache
+def _registry() -> Any:
+    return pint.UnitRegistry(non_int_type=Fraction)
+
+
+@cache
+def unit_of(name: str) -> Unit | None:
+    """The unit of that name, or None for a word that is none."""
+    if name in _OURS:
+        return _OURS[name]
+    if name not in _known():
+        return None
+    try:
+        factor, base = _registry().get_base_units(_OTHER_NAMES.get(name, name), check_nonmult=True)
+        powers = dict(base.dimensionality)
+    except (pint.PintError, AttributeError, AssertionError, ArithmeticError, TypeError, ValueError, LookupError):
+        return None
+    if not set(powers) <= set(_DIMENSIONS):
+        return None
+    dimension = {_DIMENSIONS[key]: Fraction(power) for key, power in powers.items()}
+    if dict(base._units).keys() & {"bit"}:
+        dimension["information"] = Fraction(dict(base._units)["bit"])
+    return Unit(Fraction(factor), dimension)
