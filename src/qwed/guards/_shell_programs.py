@@ -1,254 +1,301 @@
 """What each program does with its words: the tables the shell guard reads."""
 
-import re
-from dataclasses import dataclass
-
+from qwed.guards._shell_model import names_in
+from qwed.guards._shell_options import Program
 from qwed.words import EffectKind
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Program:
-    """The options of a program that are known to be harmless, and what it does to its operands."""
-
-    effect: EffectKind | None = EffectKind.READ
-    """Done to each operand; None where operands are only text."""
-    flags: str = ""
-    """Short options without a value."""
-    valued: str = ""
-    """Short options that take a value which is no file."""
-    words: str = ""
-    """Long options, blank-separated, each blank-delimited on both sides."""
-    text_first: bool = False
-    """Whether the first operand is a pattern, not a file."""
-    most: int | None = None
-    """More operands than this mean something else: `uniq a b` writes `b`."""
-    least: int = 0
-    default: str = ""
-    """What it works on when no operand is given."""
-    last: EffectKind | None = None
-    """Done to the last operand instead."""
+_READ = Program(free=True)
+_TALK = Program(effect=None, free=True)
+_HELP = frozenset({"--help", "--version"})
 
 
-_HELP = " --help --version "
-_HASHING = Program(flags="bctwz", words=" --check --binary --text --tag --quiet --status --strict --zero" + _HELP)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split()) | _HELP
+
+
 _GREP = Program(
-    flags="EFGPivwxcoqshHnrRlLabTUyzZ0123456789",
-    valued="eABCm",
-    words=(
-        " --recursive --ignore-case --line-number --count --only-matching --invert-match --word-regexp --include"
-        " --exclude --exclude-dir --color --colour --max-count --fixed-strings --extended-regexp --files-with-matches"
-        " --no-messages --context --after-context --before-context --quiet --regexp" + _HELP
-    ),
+    free=True,
+    valued="eABCmdD",
+    long_valued=_words("--include --exclude --exclude-dir --max-count --context --after-context --before-context")
+    | _words("--regexp --color --colour --binary-files --label"),
+    reads=frozenset({"-f", "--file", "--exclude-from"}),
     text_first=True,
 )
-_SPEAKING = Program(effect=None, flags="aAbcdefghiIklLmnopqrsSuvVwxy0123456789", words=_HELP, most=0)
+_RG = Program(
+    flags="abcFhHiIlLnNopPqsSuUvVwxz0",
+    valued="eABCmgtTjMdr",
+    words=_words(
+        """
+        --files --hidden --no-ignore --json --count --count-matches --files-with-matches --ignore-case --line-number
+        --multiline --no-heading --heading --only-matching --pcre2 --smart-case --stats --type-list --vimgrep --trim
+        --word-regexp --fixed-strings --invert-match --no-filename --with-filename --null --pretty --follow --debug
+        --column --files-without-match --passthru --text --unrestricted --sort --sortr --color --colors --quiet
+        --no-messages --no-config --no-line-number --crlf --block-buffered --line-buffered --max-columns-preview
+        --case-sensitive --line-regexp --no-ignore-vcs --multiline-dotall --byte-offset --one-file-system
+        """
+    ),
+    long_valued=_words(
+        """
+        --glob --iglob --type --type-not --max-count --max-depth --context --after-context --before-context --regexp
+        --replace --threads --encoding --max-columns --max-filesize --engine
+        """
+    ),
+    reads=frozenset({"-f", "--file", "--ignore-file"}),
+    text_first=True,
+    default=".",
+)
+_SORT = Program(
+    flags="bcCdfghiMmnRrsuVz",
+    valued="ktS",
+    words=_words(
+        """
+        --reverse --numeric-sort --unique --ignore-case --human-numeric-sort --version-sort --stable --check --merge
+        --general-numeric-sort --random-sort --month-sort --zero-terminated --dictionary-order --ignore-leading-blanks
+        --ignore-nonprinting --parallel
+        """
+    ),
+    long_valued=_words("--key --field-separator --sort --buffer-size"),
+    reads=frozenset({"--files0-from"}),
+    writes=frozenset({"-o", "--output"}),
+)
 
-READERS: dict[str, Program] = {
-    "ls": Program(
-        flags="aAbBcCdfFgGhHiklLmnNopqQrRsStTuUvwxXZ1",
-        words=" --all --almost-all --human-readable --recursive --color --reverse --sort --time --full-time" + _HELP,
+_FREE_READERS = """
+cat tac wc stat du df readlink realpath od hexdump strings comm join paste cmp fold expand unexpand fmt md5sum sha1sum
+sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum b3sum colordiff sdiff diff3 look tsort base64 base32
+basenc zcat bzcat xzcat zstdcat gzcat zless bzless lsattr getfacl nm objdump readelf size ldd addr2line c++filt cloc
+tokei scc exa eza lsd bat batcat exiftool mediainfo identify ffprobe pdfinfo pdftotext xmllint hexyl namei getcap
+pstree lsof
+"""
+_FREE_TALKERS = """
+echo printf basename dirname seq which whereis true false pwd whoami uname uptime free nproc arch groups tty lscpu w who
+users last lastlog logname id cal ncal lsblk lsusb lspci lsmod lshw dmidecode blkid vmstat iostat mpstat sar numactl
+getconf locale localectl sleep tput clear reset type hash : test [ expr factor bc dc numfmt shuf wait jobs times
+nvidia-smi sensors acpi top htop atop finger mesg ulimit umask runlevel lsb_release systemd-analyze netstat ss
+ipcs sync lsns lslogins tzselect dircolors neofetch fastfetch figlet cowsay fortune toilet banner units getopt
+getopts help stty tldr shift return exit break continue logout compgen complete bind suspend  dirs caller fg bg disown
+tr   rev mdfind  sw_vers infocmp  toe  lsipc lsmem findmnt  pgrep pidof  apropos
+whatis    dpkg-architecture  ts
+"""
+
+PROGRAMS: dict[str, Program] = {
+    **dict.fromkeys(_FREE_READERS.split(), _READ),
+    **dict.fromkeys(_FREE_TALKERS.split(), _TALK),
+    "ls": Program(free=True, valued="ITw", default="."),
+    **dict.fromkeys(("dir", "ll", "la", "l"), Program(free=True, default=".")),
+    "iconv": Program(free=True, valued="ft", writes=frozenset({"-o", "--output"})),
+    "vdir": Program(free=True, default="."),
+    **dict.fromkeys(("exa", "eza", "lsd"), Program(free=True, valued="ILTs", default=".")),
+    "cat": _READ,
+    "stat": Program(free=True, valued="cf", long_valued=_words("--format --printf")),
+    "head": Program(free=True, valued="nc", long_valued=_words("--lines --bytes")),
+    "tail": Program(free=True, valued="ncs", long_valued=_words("--lines --bytes --pid --sleep-interval")),
+    "du": Program(free=True, valued="dBt", long_valued=_words("--max-depth --exclude --block-size"), default="."),
+    "df": Program(free=True, valued="txB", effect=None),
+    "wc": Program(free=True, reads=frozenset({"--files0-from"})),
+    "file": Program(
+        flags="bcdhiIkLnNprsSvzZ0",
+        valued="eFP",
+        words=_words("--brief --mime --mime-type --mime-encoding --dereference --no-dereference --keep-going --raw"),
+        reads=frozenset({"-f", "-m", "--magic-file", "--files-from"}),
+    ),
+    "tree": Program(
+        flags="adfilpshDFrtuvCnAcgJXqQNSUx",
+        valued="LPI",
+        words=_words("--dirsfirst --noreport --gitignore --prune --du --si --filelimit --charset --sort --matchdirs")
+        | _words("--ignore-case --filesfirst --inodes --device --timefmt --metafirst"),
         default=".",
     ),
-    "cat": Program(flags="AbeEnstTuv", words=" --number --show-all --number-nonblank --squeeze-blank" + _HELP),
-    "tac": Program(words=_HELP),
-    "head": Program(flags="qvz0123456789", valued="nc", words=" --lines --bytes --quiet --verbose" + _HELP),
-    "tail": Program(flags="qvz0123456789", valued="nc", words=" --lines --bytes --quiet --verbose" + _HELP),
-    "wc": Program(flags="clLmw", words=" --lines --words --bytes --chars --max-line-length" + _HELP),
-    "stat": Program(flags="Lft", valued="c", words=" --format --printf --terse --dereference" + _HELP, least=1),
-    "file": Program(flags="biLkNrsz", words=" --brief --mime --mime-type --mime-encoding" + _HELP, least=1),
-    "du": Program(
-        flags="abcDhHklLmsSxz0", valued="dB", words=" --max-depth --human-readable --summarize" + _HELP, default="."
+    "cut": Program(
+        free=True, valued="bcdf", long_valued=_words("--delimiter --fields --characters --bytes --output-delimiter")
     ),
-    "df": Program(flags="ahHiklmPTv", valued="tx", words=" --human-readable --total --output" + _HELP),
-    "tree": Program(flags="adfilpshDFrtuvCn", valued="LPI", words=" --dirsfirst --noreport" + _HELP, default="."),
-    "readlink": Program(flags="efmnqsvz", words=_HELP, least=1),
-    "realpath": Program(flags="emLPqsz", words=_HELP, least=1),
-    "cut": Program(flags="nsz", valued="bcdf", words=" --delimiter --fields --characters --bytes --complement" + _HELP),
-    "nl": Program(flags="p", valued="bdfhilnsvw", words=_HELP),
-    "rev": Program(),
-    "od": Program(flags="abcdfilosxv", valued="AjNtw", words=_HELP),
-    "hexdump": Program(flags="bcCdovx", valued="ns"),
-    "xxd": Program(flags="abEeipu", valued="cgls", most=1),
-    "strings": Program(flags="afw", valued="net", words=_HELP),
-    "sort": Program(
-        flags="bcCdfghiMmnRrsuVz",
-        valued="kt",
-        words=" --reverse --numeric-sort --unique --key --field-separator" + _HELP,
+    "nl": Program(free=True, valued="bdfhilnsvw"),
+    "od": Program(free=True, valued="AjNtw"),
+    "hexdump": Program(free=True, valued="nse", reads=frozenset({"-f"})),
+    "xxd": Program(flags="abEeipuCR", valued="cglsno", most=1),
+    "strings": Program(free=True, valued="nets", long_valued=_words("--bytes --encoding --radix")),
+    "fold": Program(free=True, valued="w"),
+    "fmt": Program(free=True, valued="wpg"),
+    "expand": Program(free=True, valued="t"),
+    "unexpand": Program(free=True, valued="t"),
+    "rev": _READ,
+    "column": Program(
+        free=True, valued="scoNHRTWEOn", long_valued=_words("--separator --table-columns --output-separator")
     ),
-    "uniq": Program(flags="cdDiuz", valued="fsw", words=" --count --repeated --unique --ignore-case" + _HELP, most=1),
-    "comm": Program(flags="123z", words=_HELP, least=2, most=2),
-    "join": Program(flags="i", valued="aejotv12", words=_HELP, least=2, most=2),
-    "paste": Program(flags="sz", valued="d", words=_HELP),
+    "pr": Program(free=True, valued="hlowD"),
+    "base64": Program(free=True, valued="w", long_valued=_words("--wrap"), writes=frozenset({"-o", "--output"})),
+    "sort": _SORT,
+    "uniq": Program(free=True, valued="fsw", long_valued=_words("--skip-fields --skip-chars --check-chars"), most=1),
     "diff": Program(
-        flags="abBcdeEiNnqrstuwyZ", valued="U", words=" --brief --recursive --unified --color" + _HELP, least=2, most=2
+        free=True,
+        valued="UCWIxFS",
+        long_valued=_words("--unified --context --exclude --ignore-matching-lines --label --width"),
+        reads=frozenset({"-X", "--exclude-from", "--from-file", "--to-file"}),
+        least=1,
+        most=2,
     ),
-    "cmp": Program(flags="bls", words=_HELP, least=1, most=2),
-    "fold": Program(flags="bs", valued="w", words=_HELP),
-    "column": Program(flags="tx", valued="sc", words=_HELP),
-    "grep": _GREP,
-    "egrep": _GREP,
-    "fgrep": _GREP,
-    **dict.fromkeys(
-        ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum"), _HASHING
+    "join": Program(free=True, valued="aejotv12"),
+    "paste": Program(free=True, valued="d", long_valued=_words("--delimiters")),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zegrep", "zfgrep"), _GREP),
+    "pgrep": Program(effect=None, free=True),
+    "rg": _RG,
+    "ag": Program(free=True, valued="ABCmGp", text_first=True, default="."),
+    "ack": Program(flags="acfhHiIklLnoQrRsvwx1", valued="ABCmg", words=_words("--nocolor --color"), text_first=True),
+    "bat": Program(
+        flags="nApuf",
+        valued="lrHm",
+        words=_words(
+            """
+            --plain --number --paging --color --style --theme --line-range --language --no-pager --decorations
+            """
+        ),
     ),
-    "echo": Program(effect=None, flags="neE"),
-    "printf": Program(effect=None, least=1),
-    "basename": Program(effect=None, flags="az", valued="s", words=_HELP, least=1),
-    "dirname": Program(effect=None, flags="z", words=_HELP, least=1),
-    "seq": Program(effect=None, flags="w0123456789", valued="fs", words=_HELP, least=1, most=3),
-    "which": Program(effect=None, flags="as", least=1),
-    "cal": Program(effect=None, flags="13jmy"),
-    **dict.fromkeys(("true", "false"), Program(effect=None)),
     **dict.fromkeys(
-        ("pwd", "whoami", "uname", "uptime", "free", "nproc", "arch", "groups", "tty", "lscpu", "w"), _SPEAKING
+        ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "md5"), _READ
     ),
-    "hostname": Program(effect=None, flags="fisdI", most=0),
-    "id": Program(effect=None, flags="gGnruz", words=_HELP, most=1),
-}
-
-CHANGERS: dict[str, Program] = {
+    "shasum": Program(free=True, valued="a"),
+    "jobs": Program(effect=None, flags="lnprs"),
+    "shuf": Program(
+        flags="ezr", valued="in", words=_words("--repeat --echo --head-count --input-range"), writes=frozenset({"-o"})
+    ),
+    "tr": Program(effect=None, free=True),
+    "type": Program(effect=None, free=True),
+    "hostname": Program(
+        effect=None, flags="fisdIAay", words=_words("--fqdn --short --ip-address --all-ip-addresses"), most=0
+    ),
+    "lsof": Program(effect=None, free=True),
+    "dmesg": Program(
+        effect=None, flags="HTwxkLeurt", valued="lfn", words=_words("--human --ctime --level --follow --color")
+    ),
+    "xmllint": Program(
+        flags="", words=_words("--noout --format --xpath --valid --recover --html --nonet --schema --noblanks --c14n")
+    ),
+    "exiftool": Program(flags="sSanGgjHtwe0123456789", most=None),
+    "zcat": _READ,
+    "zless": _READ,
+    # What follows changes something.
     **dict.fromkeys(
-        ("rm", "rmdir", "unlink", "shred"),
+        ("rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "rimraf", "wipe"),
         Program(
             effect=EffectKind.DELETE,
-            flags="dfiIpRruvz",
-            words=" --force --recursive --verbose --dir --parents --interactive --one-file-system --no-preserve-root ",
+            free=True,
+            valued="",
+            long_valued=frozenset({"--iterations", "--size", "--random-source"}),
             least=1,
         ),
     ),
-    "mv": Program(effect=EffectKind.WRITE, flags="bfinuvT", words=" --force --no-clobber --verbose ", least=2),
+    "mv": Program(
+        effect=EffectKind.WRITE,
+        flags="bfinuvTZ",
+        valued="S",
+        words=_words("--force --no-clobber --verbose --interactive --update --backup --no-target-directory"),
+        writes=frozenset({"-t", "--target-directory"}),
+        least=1,
+    ),
     "cp": Program(
         last=EffectKind.WRITE,
-        flags="abdfHiLlnPpRrsTuvx",
-        words=" --archive --force --recursive --no-clobber --verbose --preserve ",
-        least=2,
+        flags="abdfHiLlnPpRrsTuvxcX",
+        valued="S",
+        words=_words(
+            """
+            --archive --force --recursive --no-clobber --verbose --preserve --update --parents --link --symbolic-link
+            --backup --dereference --no-dereference --sparse --reflink --interactive --no-target-directory
+            --no-preserve
+            """
+        ),
+        writes=frozenset({"-t", "--target-directory"}),
+        least=1,
     ),
-    "ln": Program(effect=EffectKind.WRITE, flags="bfinPrsTv", words=" --symbolic --force ", least=1),
-    "touch": Program(effect=EffectKind.WRITE, flags="acmh", valued="dt", words=" --no-create --date ", least=1),
-    "mkdir": Program(effect=EffectKind.WRITE, flags="pv", valued="m", words=" --parents --mode --verbose ", least=1),
-    "tee": Program(effect=EffectKind.WRITE, flags="aip", words=" --append ", least=1),
-    "truncate": Program(effect=EffectKind.WRITE, flags="c", valued="s", words=" --size ", least=1),
+    "ln": Program(
+        effect=EffectKind.WRITE,
+        flags="bfinPrsTvLF",
+        words=_words("--symbolic --force --relative --verbose --no-dereference"),
+        writes=frozenset({"-t"}),
+        least=1,
+    ),
+    "touch": Program(
+        effect=EffectKind.WRITE,
+        flags="acmhf",
+        valued="dt",
+        words=_words("--no-create --date --time"),
+        reads=frozenset({"-r", "--reference"}),
+        least=1,
+    ),
+    "mkdir": Program(
+        effect=EffectKind.WRITE, flags="pvZ", valued="m", words=_words("--parents --mode --verbose"), least=1
+    ),
+    "mkfifo": Program(effect=EffectKind.WRITE, flags="Z", valued="m", words=_HELP, least=1),
+    "mktemp": Program(effect=None, free=True, default="$TMPDIR", also=(EffectKind.WRITE,)),
+    "tee": Program(effect=EffectKind.WRITE, flags="aip", words=_words("--append --ignore-interrupts --output-error")),
+    "sponge": Program(effect=EffectKind.WRITE, flags="a"),
+    "truncate": Program(
+        effect=EffectKind.WRITE,
+        flags="co",
+        valued="s",
+        words=_words("--size --no-create"),
+        reads=frozenset({"-r"}),
+        least=1,
+    ),
+    "fallocate": Program(effect=EffectKind.WRITE, flags="cdinpvxz", valued="lo", words=_words("--length"), least=1),
+    "install": Program(
+        last=EffectKind.WRITE,
+        flags="bcCdDpsTvZ",
+        valued="gmoS",
+        words=_words("--mode --owner --group --directory"),
+        writes=frozenset({"-t"}),
+        also=(EffectKind.ADMIN,),
+    ),
+    "split": Program(free=True, valued="abClnt", also=(EffectKind.WRITE,)),
+    "csplit": Program(free=True, valued="fbn", also=(EffectKind.WRITE,)),
+    "patch": Program(free=True, valued="pdirBFo", effect=EffectKind.WRITE, also=(EffectKind.WRITE,)),
+    "dos2unix": Program(effect=EffectKind.WRITE, free=True),
+    "unix2dos": Program(effect=EffectKind.WRITE, free=True),
     "printenv": Program(effect=EffectKind.SECRET, flags="0", default="environment"),
-    "env": Program(effect=EffectKind.SECRET, flags="0", default="environment", most=0),
+    "history": Program(effect=EffectKind.SECRET, free=True, default="history"),
+    "fc": Program(effect=EffectKind.SECRET, free=True, default="history", also=(EffectKind.EXECUTE,)),
+    "xclip": Program(effect=EffectKind.SECRET, free=True, default="clipboard"),
+    "pbpaste": Program(effect=EffectKind.SECRET, free=True, default="clipboard"),
     **dict.fromkeys(
-        ("ping", "nslookup", "dig", "host", "whois", "traceroute"),
-        Program(effect=EffectKind.NETWORK, flags="46", valued="cwW", least=1),
+        ("screencapture", "scrot", "import", "ffmpeg", "arecord", "convert"),
+        Program(effect=EffectKind.WRITE, free=True),
+    ),
+    **dict.fromkeys(
+        ("tcpdump", "tshark", "dumpcap", "wireshark", "strace-log-merge"),
+        Program(effect=None, free=True, also=(EffectKind.ADMIN, EffectKind.SECRET, EffectKind.NETWORK)),
     ),
 }
 
-ADMINISTRATION = frozenset(
-    (
-        *(
-            "su",
-            "passwd",
-            "chown",
-            "chmod",
-            "chgrp",
-            "chattr",
-            "setfacl",
-            "setcap",
-            "visudo",
-            "useradd",
-            "userdel",
-            "usermod",
-        ),
-        *(
-            "groupadd",
-            "groupdel",
-            "adduser",
-            "deluser",
-            "systemctl",
-            "service",
-            "journalctl",
-            "mount",
-            "umount",
-            "swapoff",
-        ),
-        *(
-            "iptables",
-            "ip6tables",
-            "nft",
-            "ufw",
-            "ifconfig",
-            "route",
-            "sysctl",
-            "insmod",
-            "rmmod",
-            "modprobe",
-            "crontab",
-        ),
-        *("reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kill", "killall", "pkill", "renice", "chroot"),
-        *("mkfs", "fdisk", "parted", "sfdisk", "mkswap", "wipefs", "losetup", "hostnamectl", "timedatectl", "loginctl"),
-        *(
-            "apt",
-            "apt-get",
-            "dpkg",
-            "yum",
-            "dnf",
-            "rpm",
-            "apk",
-            "pacman",
-            "snap",
-            "update-rc.d",
-            "ldconfig",
-            "auditctl",
-        ),
-    )
-)
-RAISERS = frozenset({"sudo", "doas", "pkexec"})
-DOWNLOADERS = frozenset(
-    {"curl", "wget", "fetch", "aria2c", "lynx", "nc", "ncat", "netcat", "socat", "ftp", "scp", "ssh"}
-)
-DECODERS = frozenset(
-    {"base64", "base32", "basenc", "xxd", "openssl", "uudecode", "gunzip", "zcat", "rev", "tr", "printf"}
-)
-WRAPPERS = RAISERS | {
-    *("env", "xargs", "timeout", "nohup", "nice", "ionice", "time", "command", "builtin", "exec", "busybox", "setsid"),
-    *("stdbuf", "watch", "strace", "unshare", "parallel", "script", "find", "su", "chroot", "flock", "ssh"),
-}
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "csh", "tcsh", "fish", "pwsh", "powershell"})
-INTERPRETERS = {
-    "python": re.compile(r"-[A-Za-z]*c.*"),
-    "perl": re.compile(r"-[A-Za-z0-9]*[eE].*"),
-    "ruby": re.compile(r"-[A-Za-z0-9]*e.*"),
-    "node": re.compile(r"-(?:e|p|pe|-eval|-print)(?:=.*)?"),
-    "php": re.compile(r"-(?:r|B|R|E|-run).*"),
-    "lua": re.compile(r"-e.*"),
-    **dict.fromkeys(SHELLS, re.compile(r"-[A-Za-z]*c[A-Za-z]*|-(?i:command|enc|encodedcommand)")),
-}
-"""Programs that run code, and the options that take it as text."""
+ADMINISTRATION = names_in("""
+    passwd chpasswd chown chmod chgrp chattr setfacl setcap visudo vipw useradd userdel usermod groupadd groupdel
+    groupmod adduser deluser addgroup delgroup gpasswd newgrp chsh chfn chage umount swapoff swapon iptables ip6tables
+    nft ufw firewall-cmd iptables-restore iptables-save ebtables tc insmod rmmod modprobe depmod kexec reboot shutdown
+    halt poweroff init telinit kill killall pkill skill xkill renice taskset mkfs fdisk parted sfdisk cfdisk gdisk
+    sgdisk mkswap wipefs losetup blkdiscard hdparm badblocks debugfs tune2fs resize2fs e2fsck fsck xfs_repair lvremove
+    vgremove pvremove lvcreate vgcreate pvcreate mdadm cryptsetup zpool zfs btrfs dmsetup hwclock update-rc.d
+    chkconfig ldconfig auditctl aureport setenforce semanage setsebool restorecon apparmor_parser aa-disable
+    update-alternatives dpkg rpm dpkg-reconfigure grub-install update-grub efibootmgr bootctl mknod pivot_root nsenter
+    setpriv capsh runuser sg start-stop-daemon rc-service rc-update initctl launchctl dscl spctl csrutil nvram pmset
+    networksetup scutil systemsetup tccutil defaults kadmin smbpasswd realm authconfig pam-auth-update logrotate
+    rsyslogd sysrq ipmitool flashrom sshd fwupdmgr brctl ovs-vsctl wg wg-quick openvpn iwconfig iw rfkill macchanger
+    ethtool cgcreate cgexec cgclassify machinectl portablectl homectl ausearch faillock pam_tally2 logger wall write
+    sysctl route usermod ntpdate chronyc killall5 eject setterm loadkeys tunctl vconfig xhost
+    """)
 
-_CURL_FLAGS = """
--s -S -f -L -I -i -v -k -g -4 -6 -G -sS -fsSL -sSL -sL -fsS -sSf -sf --silent --show-error --fail --location --head
---include --verbose --compressed --http1.1 --http2 --get
-"""
-CURL_FLAGS = frozenset(_CURL_FLAGS.split())
-CURL_VALUED = frozenset(
-    {"-H", "--header", "-X", "--request", "-A", "--user-agent", "-m", "--max-time", "--retry", "-e"}
-)
-CURL_DATA = frozenset({"-d", "--data", "--data-raw", "--json"})
-CURL_OUTPUT = frozenset({"-o", "--output"})
-
-FIND_FLAGS = frozenset(
-    {"-print", "-print0", "-empty", "-not", "-o", "-a", "-or", "-and", "-readable", "-xdev", "-mount", "-prune"}
-)
-FIND_VALUED = frozenset(
-    {
-        *(
-            "-name",
-            "-iname",
-            "-path",
-            "-ipath",
-            "-type",
-            "-maxdepth",
-            "-mindepth",
-            "-size",
-            "-mtime",
-            "-mmin",
-            "-atime",
-        ),
-        *("-ctime", "-user", "-group", "-perm", "-regex", "-iregex"),
-    }
-)
-PS_LISTINGS = frozenset({"aux", "ax", "-e", "-ef", "-A", "-a", "-aux", "-f", "-u"})
-"""Anything more may be the `e` that shows the environment of every process."""
+RUNNERS = names_in("""
+    make gmake cmake ninja meson bazel bazelisk buck buck2 gradle gradlew mvn mvnw ant sbt scons rake tox nox pytest
+    py.test unittest coverage hatch pdm flit invoke fab just task gcc g++ cc c++ clang clang++ ld as ar gfortran nasm
+    rustc javac java javap jshell kotlinc kotlin scala scalac ghc runghc stack cabal ocaml opam dune elixir mix iex
+    erl rebar3 swift swiftc xcodebuild xcrun dotnet msbuild mono csc fsc tsc ts-node tsx esbuild webpack vite rollup
+    parcel jest vitest mocha ava karma cypress playwright nyc eslint prettier stylelint standard biome oxlint ruff
+    black isort flake8 pylint mypy pyright bandit pyflakes autopep8 yapf pre-commit sphinx-build mkdocs uvicorn
+    gunicorn flask django-admin celery jupyter ipython alembic scrapy streamlit airflow dbt golangci-lint gofmt
+    goimports staticcheck air dlv rustfmt clippy-driver wasm-pack trunk jekyll hugo rails rspec rubocop guard phpunit
+    phpstan artisan symfony shellcheck shfmt hadolint yamllint ansible-lint markdownlint vale act lerna nx turbo rush
+    ng next nuxt gatsby expo react-native storybook lefthook husky commitizen semantic-release goreleaser protoc buf
+    flatc swig bison flex yacc m4 autoconf automake autoreconf libtoolize configure latex pdflatex xelatex lualatex
+    bibtex biber pandoc dot graphviz asciidoctor gnuplot octave R Rscript julia matlab sage maxima ghci nasm
+    qemu-system-x86_64 wine valgrind perf gdb lldb ltrace hyperfine ab wrk locust k6 vegeta siege stress stress-ng
+    sysbench fio hydra john hashcat nikto sqlmap metasploit msfconsole msfvenom aircrack-ng gobuster ffuf dirb wpscan
+    masscan nuclei amass subfinder responder crackmapexec impacket-secretsdump linpeas linpeas.sh mimikatz bloodhound
+    chisel ngrok cloudflared xmrig minerd cpuminer ollama claude codex
+    """)
+"""They run code of the project, or whatever they are given: critical, and for trust to decide."""
