@@ -142,8 +142,9 @@ def scene(house: House, client: httpx.Client) -> Scene:
         waiting |= {"context": {"conversation_id": "c", "step_number": 1}}
         asked = owner.post(f"/agents/{agent['agent_id']}/verify", json=waiting).json()
         spare = owner.post("/keys", json={"name": "spare", "role": "member"}).json()
+        job = owner.post("/verify/batch", json={"items": [{"query": "1 = 1"}]}).json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
-    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL}
+    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
     return Scene(house, client, agent, ids)
 
 
@@ -310,6 +311,7 @@ def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -
         "key_id": list(tenant.key_ids.values()),
         "tool": [SHARED_TOOL, "shell_command"],
         "name": [SHARED_TOOL, "shell_command", "send_email"],
+        "job_id": tenant.jobs[:1],
     }
     return Captive(tenant, ids)
 

@@ -19,7 +19,8 @@ OPERATIONS = [
     for path, methods in document()["paths"].items()
     for method, operation in methods.items()
 ]
-WITH_IDS = [each for each in OPERATIONS if {"agent_id", "approval_id", "key_id"} & set(_IN_PATH.findall(each[2]))]
+_OF_TENANTS = {"agent_id", "approval_id", "key_id", "job_id"}
+WITH_IDS = [each for each in OPERATIONS if _OF_TENANTS & set(_IN_PATH.findall(each[2]))]
 
 
 class Neighbours(NamedTuple):
@@ -51,6 +52,7 @@ def _ids_of(tenant: Tenant) -> dict[str, str]:
         "action_id": tenant.actions[1],
         "approval_id": tenant.approvals[2],
         "key_id": tenant.key_ids["member"],
+        "job_id": tenant.jobs[0],
         "tool": SHARED_TOOL,
         "name": SHARED_TOOL,
     }

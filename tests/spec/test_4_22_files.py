@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.conftest import Asking, Register
+from tests.spec.sections import spec
 from tests.support.server import Server
 
 TABLE = b"region,total\nEU,10\nUS,20\n"
@@ -24,11 +25,13 @@ def agent(api: httpx.Client, register: Register) -> Asking:
     return Asking(api, register())
 
 
+@spec("2.2")
 def test_a_claim_about_a_file_is_decided(agent: Asking) -> None:
     assert agent(action("sum of total = 30"), 1)["decision"] == "APPROVED"
     assert agent(action("sum of total = 31"), 2)["decision"] == "DENIED"
 
 
+@spec("2.2")
 def test_of_the_file_only_its_hash_is_kept(agent: Asking, api: httpx.Client, server: Server) -> None:
     file = TABLE + b"Atlantis,12345678\n"
     answer = agent(action("rows = 3", file), 1)
@@ -41,6 +44,7 @@ def test_of_the_file_only_its_hash_is_kept(agent: Asking, api: httpx.Client, ser
     assert b"Atlantis" not in kept
 
 
+@spec("2.2")
 def test_what_is_attested_is_the_action_as_it_was_sent(agent: Asking) -> None:
     sent = action("rows = 2")
     answer = agent(sent, 1, options={"require_attestation": True})
@@ -50,16 +54,19 @@ def test_what_is_attested_is_the_action_as_it_was_sent(agent: Asking) -> None:
     assert sub == f"sha256:{hashlib.sha256(canonical).hexdigest()}"
 
 
+@spec("2.2")
 def test_the_same_claim_about_another_file_is_another_action(agent: Asking) -> None:
     for step, file in enumerate((TABLE, TABLE + b"EU,1\n", TABLE + b"EU,2\n", TABLE + b"EU,3\n"), start=1):
         assert agent(action("max(total) = 20", file), step)["decision"] == "APPROVED"
 
 
+@spec("2.2")
 def test_a_file_may_be_larger_than_any_other_body(agent: Asking) -> None:
     file = b"n\n" + b"1\n" * (1 << 20)
     assert agent(action("rows = 1048576", file), 1)["decision"] == "APPROVED"
 
 
+@spec("2.2")
 @pytest.mark.parametrize("kind", ["calculate", "verify_fact"])
 def test_nothing_but_a_file_may_be_that_large(agent: Asking, kind: str) -> None:
     body = {
@@ -75,12 +82,14 @@ def test_nothing_but_a_file_may_be_that_large(agent: Asking, kind: str) -> None:
     assert agent.send(beside).status_code == 413
 
 
+@spec("2.2")
 def test_a_stranger_may_not_send_a_file(server: Server, agent: Asking) -> None:
     body = {"action": action("rows = 1", b"1" * (1 << 20)), "context": {"conversation_id": "c", "step_number": 1}}
     response = httpx.post(f"{server.base_url}/agents/{agent.agent_id}/verify", json=body)
     assert response.status_code == 413
 
 
+@spec("2.2")
 @pytest.mark.parametrize("content", ["", "no base64!", None, 5, ["a"]])
 def test_what_is_no_file_is_not_approved(agent: Asking, content: Any) -> None:
     asked = {"type": "verify_stats", "query": "rows = 1", "parameters": {"content_base64": content}}

@@ -171,7 +171,7 @@ HARMLESS: dict[str, tuple[str, Callable[[Asking], Json]]] = {
     "a division by zero": ("QWED-AGENT-005", lambda ask: ask({"type": "calculate", "query": "1/0"}, 1)),
     "code that does not parse": ("QWED-AGENT-005", lambda ask: ask({"type": "execute_code", "code": "def f(:"}, 1)),
     "SQL that does not parse": ("QWED-AGENT-005", lambda ask: ask({"type": "execute_sql", "query": "SELEC"}, 1)),
-    "VACUUM": ("QWED-AGENT-005", lambda ask: ask({"type": "execute_sql", "query": "VACUUM"}, 1)),
+    "VACUUM": ("QWED-AGENT-TRUST-001", lambda ask: ask({"type": "execute_sql", "query": "VACUUM"}, 1)),
     "CALL": ("QWED-AGENT-005", lambda ask: ask({"type": "execute_sql", "query": "CALL tidy()"}, 1)),
     "a sensitive column": (
         "QWED-AGENT-005",

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.spec.sections import spec
 from tests.support.bombs import Bomb, bombs
 from tests.support.server import Server
 
@@ -37,6 +38,7 @@ def peak_mb(process: int) -> int:
     return int(line.split()[1]) >> 10
 
 
+@spec("2.1")
 @pytest.mark.parametrize("bomb", list(bombs()), ids=lambda bomb: bomb.name)
 def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None:
     body = {**bomb.body, "options": {"timeout_ms": SECONDS * 1000}}
@@ -51,6 +53,7 @@ def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None
     assert max(held) < 2 * MEMORY_MB
 
 
+@spec("2.1")
 def test_after_all_of_them_the_engines_answer_as_before(yard: Server) -> None:
     with httpx.Client(base_url=yard.base_url, headers={"X-API-Key": yard.owner_key}, timeout=30) as api:
         assert api.post("/verify/math", json={"expression": "sin(x)^2 + cos(x)^2 = 1"}).json()["status"] == "VERIFIED"

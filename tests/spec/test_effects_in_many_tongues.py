@@ -10,6 +10,7 @@ from qwed.engines.protocol import EngineRequest
 from qwed.gate import Gate
 from qwed.guards import javascript_code, python_code, shell
 from qwed.words import Effect, EffectKind, Risk, risk_of
+from tests.spec.sections import spec
 
 RISKS = {
     "read": Risk.LOW,
@@ -88,6 +89,7 @@ TONGUES: dict[str, Callable[[str], Iterable[Effect]]] = {
 }
 
 
+@spec("2.3")
 @pytest.mark.parametrize("deed", RISKS)
 @pytest.mark.parametrize("tongue", SAID)
 def test_a_deed_has_its_risk_in_every_language(tongue: str, deed: str) -> None:
@@ -102,6 +104,7 @@ def gate() -> Iterator[Gate]:
         yield opened
 
 
+@spec("2.3")
 @pytest.mark.parametrize("deed", RISKS)
 @pytest.mark.parametrize("tongue", ACTIONS)
 def test_a_deed_has_its_risk_as_a_tool_and_as_a_path(tongue: str, deed: str, gate: Gate) -> None:

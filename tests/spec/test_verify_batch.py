@@ -14,6 +14,7 @@ from qwed.gate import GateError
 from qwed.kernel.inquiries import batches
 from qwed.kernel.inquiries.jobs import MOST_ITEMS
 from tests.spec.conftest import House
+from tests.spec.sections import spec
 from tests.support.server import Server
 
 MIXED = [
@@ -40,6 +41,7 @@ def finished(api: httpx.Client, job_id: str, seconds: float = 60) -> dict[str, A
     raise AssertionError(job)
 
 
+@spec("B")
 def test_each_item_is_answered_as_its_own_endpoint_would(api: httpx.Client) -> None:
     job = sent(api, MIXED)
     assert (job["status"], job["progress_percent"], job["total_items"]) == ("completed", 100, 5)
@@ -58,6 +60,7 @@ def test_each_item_is_answered_as_its_own_endpoint_would(api: httpx.Client) -> N
     assert job["items"][1]["result"]["proof_ref"] == alone["proof_ref"]
 
 
+@spec("B")
 def test_the_first_that_is_not_verified_ends_a_job_that_wants_it_so(api: httpx.Client) -> None:
     items = [{"query": "1 = 2", "type": "math"}, *({"query": f"{n} = {n}", "type": "math"} for n in range(20))]
     job = sent(api, items, fail_fast=True, max_parallel=1)
@@ -66,6 +69,7 @@ def test_the_first_that_is_not_verified_ends_a_job_that_wants_it_so(api: httpx.C
     assert job["summary"]["verified"] == 0
 
 
+@spec("B")
 def test_a_hundred_items_are_a_job_and_one_more_is_none(api: httpx.Client) -> None:
     items = [{"query": f"{n}*2 = {2 * n}", "type": "math"} for n in range(MOST_ITEMS)]
     assert sent(api, items)["summary"]["verified"] == MOST_ITEMS
@@ -92,17 +96,20 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
+@spec("B")
 @pytest.mark.parametrize(("body", "code"), BAD, ids=lambda value: ascii(value)[:50])
 def test_a_job_with_an_item_that_cannot_be_asked_is_not_begun(api: httpx.Client, body: Any, code: str) -> None:
     response = api.post("/verify/batch", json=body)
     assert (response.status_code, response.json()["error"]["code"]) == (400, code)
 
 
+@spec("B")
 def test_the_item_that_is_wrong_is_named(api: httpx.Client) -> None:
     response = api.post("/verify/batch", json={"items": [{"query": "1"}, {"query": "1", "type": "astrology"}]})
     assert response.json()["error"]["message"].startswith("item 1: unknown type `astrology`")
 
 
+@spec("B")
 def test_a_job_is_its_organisations_alone(house: House) -> None:
     with house.client("member") as ours, house.client("foreign") as theirs:
         job = sent(ours, [{"query": "1 = 1"}])
@@ -111,6 +118,7 @@ def test_a_job_is_its_organisations_alone(house: House) -> None:
             assert (response.status_code, response.json()["error"]["code"]) == (404, "QWED-REQ-007")
 
 
+@spec("B")
 def test_of_a_secret_nothing_is_kept(api: httpx.Client, server: Server) -> None:
     secret = "ghp_" + "k1L2m3N4o5P6q7R8s9T0" * 2
     job = sent(api, [{"query": f"SELECT '{secret}'", "type": "sql"}])
@@ -131,6 +139,7 @@ def pigeons(name: str, count: int = 7) -> str:
     return f"(AND {' '.join(housed + alone)})"
 
 
+@spec("B")
 def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
     items = [{"query": pigeons(f"p{n}n"), "type": "logic"} for n in range(40)]
     server = Server(tmp_path / "data")
@@ -177,6 +186,7 @@ def begun(directory: Path) -> str:
         connection.close()
 
 
+@spec("B")
 def test_in_process_a_batch_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "AT_ONCE", 2)
     with qwed.open() as gate:
@@ -185,6 +195,7 @@ def test_in_process_a_batch_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None
         assert gate.get_batch_status(job.job_id) == job
 
 
+@spec("B")
 def test_an_organisation_has_so_many_open_jobs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MOST_OPEN", 0)
     with qwed.open() as gate, pytest.raises(GateError) as raised:
@@ -192,6 +203,7 @@ def test_an_organisation_has_so_many_open_jobs_and_no_more(monkeypatch: pytest.M
     assert raised.value.code == "QWED-SYS-001"
 
 
+@spec("B")
 def test_a_job_is_forgotten_when_its_time_is_over() -> None:
     with qwed.open(batch_ttl_seconds=0) as gate:
         with pytest.raises(GateError) as raised:

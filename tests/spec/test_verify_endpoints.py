@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.spec.conftest import House
+from tests.spec.sections import spec
 
 TRUE: dict[str, dict[str, Any]] = {
     "math": {"expression": "0.1 + 0.2 = 0.3"},
@@ -39,6 +40,7 @@ def found(api: httpx.Client, engine: str, body: dict[str, Any]) -> dict[str, Any
     return read
 
 
+@spec("B")
 @pytest.mark.parametrize("engine", TRUE)
 def test_what_holds_is_verified(api: httpx.Client, engine: str) -> None:
     answer = found(api, engine, TRUE[engine])
@@ -50,6 +52,7 @@ def test_what_holds_is_verified(api: httpx.Client, engine: str) -> None:
     assert len(answer["proof_ref"]) == 71
 
 
+@spec("B")
 @pytest.mark.parametrize("engine", FALSE)
 def test_what_does_not_hold_is_not(api: httpx.Client, engine: str) -> None:
     answer = found(api, engine, FALSE[engine])
@@ -59,33 +62,39 @@ def test_what_does_not_hold_is_not(api: httpx.Client, engine: str) -> None:
     assert not all(check["passed"] for check in answer["checks"])
 
 
+@spec("B")
 def test_a_bare_expression_is_computed_and_claims_nothing(api: httpx.Client) -> None:
     answer = found(api, "math", {"expression": "2^10"})
     assert (answer["status"], answer["is_valid"], answer["result"]["value"]) == ("SIMPLIFIED", False, "1024")
 
 
+@spec("B")
 def test_a_false_sum_comes_with_the_right_one(api: httpx.Client) -> None:
     result = found(api, "math", FALSE["math"])["result"]
     assert (result["expected"], result["repair"]) == ("4", {"query": "2+2 = 4"})
 
 
+@spec("B")
 def test_the_same_question_has_the_same_proof_and_another_one_another(api: httpx.Client) -> None:
     first, again = (found(api, "math", {"expression": "3*4 = 12"}) for _ in range(2))
     other = found(api, "math", {"expression": "3*5 = 15"})
     assert first["proof_ref"] == again["proof_ref"] != other["proof_ref"]
 
 
+@spec("B")
 @pytest.mark.parametrize("code", ["open('a').read()", "import socket\nsocket.create_connection(('h', 1))"])
 def test_code_that_stands_alone_must_be_pure_computation(api: httpx.Client, code: str) -> None:
     assert found(api, "code", {"code": code})["status"] == "BLOCKED"
 
 
+@spec("B")
 @pytest.mark.parametrize("query", ["DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (1)", "DROP TABLE t"])
 def test_a_query_that_stands_alone_must_only_read_unless_it_is_said_otherwise(api: httpx.Client, query: str) -> None:
     assert found(api, "sql", {"query": query})["status"] == "BLOCKED"
     assert found(api, "sql", {"query": query, "allow_mutation": True})["status"] == "VERIFIED"
 
 
+@spec("B")
 def test_parameters_may_stand_beside_the_input_or_in_params(api: httpx.Client) -> None:
     ddl = "CREATE TABLE orders (id INT, total INT)"
     query = "SELECT nothing FROM orders"
@@ -95,6 +104,7 @@ def test_parameters_may_stand_beside_the_input_or_in_params(api: httpx.Client) -
     assert beside["proof_ref"] == inside["proof_ref"]
 
 
+@spec("B")
 @pytest.mark.parametrize("engine", ["stats", "image"])
 def test_a_file_may_come_in_a_form(api: httpx.Client, engine: str) -> None:
     claim = {"stats": ("query", "rows = 2"), "image": ("claim", "width = 1")}[engine]
@@ -109,6 +119,7 @@ def test_a_file_may_come_in_a_form(api: httpx.Client, engine: str) -> None:
     assert answer.json()["proof_ref"] == found(api, engine, encoded)["proof_ref"]
 
 
+@spec("B")
 def test_a_file_of_ten_mebibytes_is_taken_and_a_larger_one_is_not(api: httpx.Client) -> None:
     file = b"a\n" + b"1\n" * (5 << 20)
     most = 10 << 20
@@ -141,6 +152,7 @@ BAD: list[tuple[str, Any, int, str]] = [
 ]
 
 
+@spec("B")
 @pytest.mark.parametrize(("engine", "body", "status", "code"), BAD, ids=lambda value: ascii(value)[:40])
 def test_what_is_no_question_is_refused_by_name(
     api: httpx.Client, engine: str, body: Any, status: int, code: str
@@ -149,6 +161,7 @@ def test_what_is_no_question_is_refused_by_name(
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
 
 
+@spec("B")
 def test_a_statement_is_signed_and_logged_where_it_is_asked_for(api: httpx.Client) -> None:
     asked = {"expression": "7*6 = 42", "options": {"include_attestation": True, "timeout_ms": 60_000}}
     answer = found(api, "math", asked)
@@ -159,6 +172,7 @@ def test_a_statement_is_signed_and_logged_where_it_is_asked_for(api: httpx.Clien
     assert newest["attestation_id"].encode() in base64.urlsafe_b64decode(claims)
 
 
+@spec("B")
 def test_nothing_is_signed_about_a_secret(api: httpx.Client) -> None:
     secret = "ghp_" + "x9Y8z7W6v5U4t3S2r1Q0" * 2
     asked = {"query": f"SELECT '{secret}'", "options": {"include_attestation": True}}
@@ -167,6 +181,7 @@ def test_nothing_is_signed_about_a_secret(api: httpx.Client) -> None:
     assert secret not in response.text
 
 
+@spec("B")
 @pytest.mark.parametrize("path", ["/verify", "/verify/math", "/verify/batch"])
 def test_a_token_is_for_its_own_affairs_and_a_stranger_for_none(house: House, path: str) -> None:
     token = house.suspended["agent_token"]
@@ -175,6 +190,7 @@ def test_a_token_is_for_its_own_affairs_and_a_stranger_for_none(house: House, pa
         assert nobody.post(path, json={}).json()["error"]["code"] == "QWED-AUTH-001"
 
 
+@spec("B")
 def test_any_input_finds_its_engine_and_says_why(api: httpx.Client) -> None:
     answer = api.post("/verify", json={"query": "2+2 = 4"}).json()
     assert (answer["status"], answer["engine"]) == ("VERIFIED", "math")
@@ -182,12 +198,14 @@ def test_any_input_finds_its_engine_and_says_why(api: httpx.Client) -> None:
     assert answer["result"]["routed"]["why"]
 
 
+@spec("B")
 def test_a_parameter_may_say_which_engine_is_meant(api: httpx.Client) -> None:
     asked = {"query": "The plant opened in 1998", "params": {"context": "The plant opened in 1998."}}
     answer = api.post("/verify", json=asked).json()
     assert (answer["engine"], answer["status"]) == ("fact", "VERIFIED"), answer
 
 
+@spec("B")
 def test_prose_is_unknown_and_says_what_to_do(api: httpx.Client) -> None:
     answer = api.post("/verify", json={"query": "is it going to rain?"}).json()
     assert (answer["status"], answer["verified"]) == ("UNKNOWN", False)
@@ -195,6 +213,7 @@ def test_prose_is_unknown_and_says_what_to_do(api: httpx.Client) -> None:
     assert "/verify/math" in answer["message"]
 
 
+@spec("B")
 def test_a_secret_in_a_question_is_not_said_back(api: httpx.Client) -> None:
     secret = "AKIA" + "Q3EG7RKD4L2MX5TB"
     answer = api.post("/verify/math", json={"expression": f"{secret} = 1"})

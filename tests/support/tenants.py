@@ -48,7 +48,7 @@ BODIES: dict[str, Any] = {
     "delete_webhook": None,
     "verify_any": {"query": "2+2 = 4"},
     "verify_math": {"expression": "2+2 = 5"},
-    "verify_logic": {"premises": ["All humans are mortal", "Socrates is a human"], "conclusion": "Socrates is mortal"},
+    "verify_logic": {"premises": ["All humans are mortal", "Plato is a human"], "conclusion": "Plato is mortal"},
     "verify_code": {"code": "print(sum(range(10)))"},
     "verify_sql": {"query": "SELECT id FROM orders WHERE total > 10"},
     "verify_fact": {"claim": "The plant opened in 1998", "context": "The plant opened in 1998."},
@@ -109,13 +109,14 @@ class Tenant:
     tokens: list[str] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     approvals: list[str] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     """Further ids, and what is secret."""
 
     @property
     def ids(self) -> list[str]:
         """Whatever nobody else may ever be shown."""
-        known = [self.organisation_id, *self.key_ids.values(), *self.agents, *self.actions, *self.approvals]
+        known = [self.organisation_id, *self.key_ids.values(), *self.agents, *self.actions, *self.approvals, *self.jobs]
         return [*known, *self.keys.values(), *self.tokens, *self.others, self.marker]
 
     def ask(self, method: str, path: str, body: Any = None, role: str = "owner", **headers: str) -> dict[str, Any]:
@@ -132,6 +133,7 @@ class Tenant:
                 told[agent + leaf] = self.ask("GET", f"/agents/{agent}{leaf}")
         for approval in self.approvals:
             told[approval] = self.ask("GET", f"/approvals/{approval}")
+        told |= {job: self.ask("GET", f"/verify/batch/{job}") for job in self.jobs}
         for action, agent in itertools.product(self.actions, self.agents):
             response = self.client.get(f"/agents/{agent}/actions/{action}", headers=asking(self.keys["owner"]))
             told[action + agent] = response.json()
@@ -167,6 +169,7 @@ def furnish(tenant: Tenant) -> Tenant:
     _decide(tenant, second, {"type": "file_delete", "target": f"reports/{marker}.csv"})
     _decide(tenant, second, {"type": "calculate", "query": "2+2 = 5"})
     tenant.approvals += [answer["approval_id"] for answer in waiting]
+    tenant.jobs.append(tenant.ask("POST", "/verify/batch", {"items": [{"query": f"the words of {marker}"}]})["job_id"])
     said = {"reason": f"because of {marker}"}
     tenant.ask("POST", f"/approvals/{tenant.approvals[0]}/approve", said, "approver")
     tenant.ask("POST", f"/approvals/{tenant.approvals[1]}/reject", said, "approver")

@@ -10,19 +10,19 @@ from qwed.api.bells import wait_for
 from qwed.api.body import too_large
 from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.api.paging import limit_of
+from qwed.api.stretches import drive
 from qwed.kernel.actions import ActionView, action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.content import LARGE
 from qwed.kernel.execution import log_execution, read_report
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.registration import register
-from qwed.kernel.request import file_of, quoted
+from qwed.kernel.request import FILE, file_of, quoted
 from qwed.kernel.tools import TOOL_CALL
 from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
-from qwed.waiting import Ticket, in_thread
+from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
@@ -154,6 +154,9 @@ async def report_execution(call: Call) -> Response:
 
 async def verify(call: Call) -> Response:
     """Spec 4.1."""
+    most = call.services.settings.max_body_bytes
+    if len(call.body) > most and FILE.encode() not in call.body:
+        raise too_large(most)
     return await _decide(call, call.json(), VERIFY_FIELDS)
 
 
@@ -213,11 +216,7 @@ async def _decide(
         malformed=malformed,
         now=call.services.clock.now(),
     )
-    walk = verify_action(case, call.services)
-    if len(call.body) <= LARGE:
-        return decided(await call.driver.drive(walk))
-    # Looking through so much text takes a while; in a thread of its own it lets others have their turn.
-    return decided(await asyncio.to_thread(in_thread, walk, call.driver.seconds))
+    return decided(await drive(call, verify_action(case, call.services)))
 
 
 def _refuse_bulk(call: Call, body: dict[str, Any]) -> None:

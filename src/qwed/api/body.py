@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 MOST_VALUES = 10_000
 """Objects, lists and members of one body."""
-_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 """A JSON string; what stands in one is no value of its own."""
 
 
@@ -89,14 +89,26 @@ def too_large(most: int) -> Refused:
     return Refused(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
 
 
-def parse_json(body: bytes) -> Any:
+def parse_json(body: bytes, most: int | None = None) -> Any:
     """The JSON value in `body`: UTF-8, no duplicate keys, neither too deep nor too much; Refused says what is wrong."""
     if not body.strip():
         raise malformed("the body is empty: send a JSON object")
-    body, file = _cut_file(body)
+    body, written = _cut_file(body)
+    if most is not None and len(body) > most:
+        raise too_large(most)
     _refuse_many(body)
+    value = _read_json(body, written)
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
+    if b"\\u" in body or b"\\u" in (written or b""):
+        _refuse_half_surrogates(value)
+    return value
+
+
+def _read_json(body: bytes, written: bytes | None) -> Any:
     try:
-        value = _decode(body.decode()) if file is None else _decode_around(body.decode(), file)
+        file = None if written is None else _decode(written.decode())
+        return _decode(body.decode()) if file is None else _decode_around(body.decode(), file)
     except UnicodeDecodeError:
         raise malformed("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -105,23 +117,25 @@ def parse_json(body: bytes) -> Any:
         raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}") from None
     except ValueError:
         raise malformed("the JSON holds a number with too many digits") from None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
-    if b"\\u" in body:
-        _refuse_half_surrogates(value)
-    return value
 
 
-def _cut_file(body: bytes) -> tuple[bytes, str | None]:
-    """A body whose file is a mark instead, and the file: parsing its millions of letters would hold up everyone."""
+def _cut_file(body: bytes) -> tuple[bytes, bytes | None]:
+    """A body whose file is a mark instead, and the file as it is written: it is large, and the rest must not be."""
     name = _FILE.search(body) if len(body) > _LARGE else None
-    end = -1 if name is None else body.find(b'"', name.end())
-    if name is None or end < 0:
+    text = None if name is None else _text_at(body, name.end() - 1)
+    if name is None or text is None:
         return body, None
-    file = body[name.end() : end]
-    if not file.isascii() or b"\\" in file:
-        return body, None
-    return body[: name.end()] + _MARK.encode() + body[end:], file.decode()
+    start, end = name.end() - 1, name.end() - 1 + len(text)
+    return body[:start] + b'"%b"' % _MARK.encode() + body[end:], text
+
+
+def _text_at(body: bytes, start: int) -> bytes | None:
+    """The JSON string that begins there, quotes included."""
+    end = body.find(b'"', start + 1) + 1
+    if body.find(b"\\", start, end) < 0:
+        return body[start:end] or None
+    text = _TEXT.match(body, start)
+    return None if text is None else text[0]
 
 
 def _decode_around(text: str, file: str) -> Any:

@@ -66,6 +66,7 @@ PARAMETERS: dict[str, Described] = {
     "agent_id": Described(_id("agent"), "The agent, as its registration named it."),
     "action_id": Described(_id("act"), "The action, as the decision named it."),
     "approval_id": Described(_id("apr"), "The approval, as the PENDING decision named it."),
+    "job_id": Described(_id("job"), "The job, as the answer to its batch named it."),
     "key_id": Described(_id("key"), "The key, as the list of keys names it."),
     "tool": Described({**_TEXT, "maxLength": 128}, "The name of the tool."),
     "name": Described({**_TEXT, "maxLength": 128}, "The name of the tool: plain and in lower case."),

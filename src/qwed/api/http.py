@@ -146,8 +146,8 @@ class Call:
         return (self.header(b"content-type") or "").lower().startswith("multipart/form-data")
 
     def json(self) -> Any:
-        """The body as a JSON value; Refused if it is none."""
-        return parse_json(self.body)
+        """The body as a JSON value; Refused if it is none, or if something else than a file is large in it."""
+        return parse_json(self.body, self.services.settings.max_body_bytes)
 
 
 def _bearer(header: str | None) -> str | None:

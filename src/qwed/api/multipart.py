@@ -1,13 +1,12 @@
 """Uploads: `multipart/form-data` into the fields that a JSON body would have, the file among them as base64."""
 
 import base64
-import json
 from typing import Any
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from qwed.api.body import Refused, malformed
+from qwed.api.body import Refused, malformed, parse_json
 from qwed.api.http import Call
 from qwed.kernel.answer import problem
 from qwed.words import ErrorCode
@@ -42,12 +41,20 @@ def _file(content: bytes, call: Call) -> str:
 def _field(name: str, content: bytes) -> Any:
     if len(content) > LONGEST_FIELD:
         raise Refused(problem(ErrorCode.TOO_LARGE, f"`{name[:64]}` is longer than {LONGEST_FIELD} bytes"))
+    if name in _JSON_FIELDS:
+        return _json_field(name, content)
     try:
-        text = content.decode()
-        return json.loads(text) if name in _JSON_FIELDS else text
-    except (ValueError, RecursionError):
-        wanted = "JSON" if name in _JSON_FIELDS else "UTF-8 text"
-        raise malformed(f"`{name[:64]}` is not {wanted}") from None
+        return content.decode()
+    except UnicodeDecodeError:
+        raise malformed(f"`{name[:64]}` is not UTF-8 text") from None
+
+
+def _json_field(name: str, content: bytes) -> Any:
+    """Read like a body: what is refused there is refused here."""
+    try:
+        return parse_json(content)
+    except Refused as refused:
+        raise Refused(problem(ErrorCode.MALFORMED, f"`{name}` is not JSON: {refused.problem.message}")) from None
 
 
 class _Parts:
@@ -98,7 +105,8 @@ class _Parts:
         if b"name" not in options:
             raise malformed("a part of the form has no name")
         name = options[b"name"].decode("utf-8", "replace")
-        self._found.append((name, b"".join(self._chunks), b"filename" in options))
+        is_file = b"filename" in options or b"filename*" in options
+        self._found.append((name, b"".join(self._chunks), is_file))
 
     def _finish(self) -> None:
         self._ended = True

@@ -8,11 +8,12 @@ from qwed.api.access import require_actor
 from qwed.api.bells import wait_for
 from qwed.api.http import Call, Handler, Response, ok, refused
 from qwed.api.multipart import read_form
+from qwed.api.stretches import drive
 from qwed.engines.pool import LONGEST_SECONDS
 from qwed.kernel.answer import Problem
 from qwed.kernel.inquiries.asking import ask_any, ask_engine
 from qwed.kernel.inquiries.finding import Finding
-from qwed.kernel.inquiries.jobs import find_batch, read_batch
+from qwed.kernel.inquiries.jobs import UNFINISHED, find_batch, read_batch
 
 _PATIENCE = LONGEST_SECONDS + 5
 BATCH_SECONDS = 20.0
@@ -42,7 +43,7 @@ def verified_by(engine: str) -> Handler:
 
 
 async def _answered(call: Call, walk: Coroutine[Any, None, Finding | Problem]) -> Response:
-    found = await call.driver.drive(walk, _PATIENCE)
+    found = await drive(call, walk, _PATIENCE)
     return refused(found) if isinstance(found, Problem) else ok(found)
 
 
@@ -51,7 +52,8 @@ async def verify_batch(call: Call) -> Response:
     actor = require_actor(call)
     if isinstance(actor, Problem):
         return refused(actor)
-    batch = read_batch(call.json(), actor, call.services)
+    # In a thread: for each of its items the engine is to be found.
+    batch = await asyncio.to_thread(read_batch, call.json(), actor, call.services)
     if isinstance(batch, Problem):
         return refused(batch)
     # The bell is hung up before the job begins: it may be over at once.
@@ -65,7 +67,7 @@ async def verify_batch(call: Call) -> Response:
     finally:
         bells.leave(job_id, bell)
     view = await asyncio.to_thread(find_batch, job_id, actor.organisation_id, call.services)
-    return refused(view) if isinstance(view, Problem) else ok(view, 200 if view.progress_percent == 100 else 202)
+    return refused(view) if isinstance(view, Problem) else ok(view, 202 if view.status in UNFINISHED else 200)
 
 
 async def get_batch(call: Call) -> Response:

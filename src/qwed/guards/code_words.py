@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from qwed.guards.path import resolve
+from qwed.guards.files import file_effects
 from qwed.words import Effect, EffectKind
 
 MAX_FINDINGS = 200
@@ -99,11 +99,10 @@ class Report:
         # The gravest kinds are never the ones left out: a list cut short still holds one of each.
         if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
             return
-        self.effects.setdefault(Effect(kind, target), line)
+        for effect in file_effects(kind, target):
+            self.effects.setdefault(effect, line)
         if kind is EffectKind.UNRESOLVED:
             self.unresolved[target] = None
-        elif kind in _ON_FILES and resolve(target, None).sensitive:
-            self.effects.setdefault(Effect(EffectKind.SECRET, target), line)
 
     def findings(self) -> CodeFindings:
         """The report closed, its issues in the order of their lines."""
@@ -117,12 +116,11 @@ class Report:
         )
 
 
-_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
-
-
 def impure(found: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
     """Why code that stands alone is refused: every effect it has, save plain reads where those are allowed."""
     lines = found.effect_lines or (0,) * len(found.effects)
+    # Starting a process is a violation and an effect; it is told once.
+    told = {Effect(EffectKind.EXECUTE, issue.pattern) for issue in found.issues}
     return tuple(
         Issue(
             "high",
@@ -133,7 +131,7 @@ def impure(found: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
             "leave it out: code that stands alone may only compute",
         )
         for effect, line in zip(found.effects, lines, strict=True)
-        if not (reads and effect.kind is EffectKind.READ)
+        if effect not in told and not (reads and effect.kind is EffectKind.READ)
     )
 
 

@@ -1,0 +1,68 @@
+"""Walks over much text: each stretch of work in a thread, so that others have their turn; no thread while it waits."""
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+from qwed.api.http import Call
+from qwed.kernel.content import LARGE
+from qwed.waiting import LoopDriver, Ticket
+
+T = TypeVar("T")
+
+
+class _Step(NamedTuple):
+    """What the walk waits for now, or what came of it."""
+
+    ticket: Ticket[Any] | None
+    value: Any = None
+
+
+async def drive(call: Call, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
+    """What comes of `walk`: on the loop, or in stretches where the call has a large body."""
+    if len(call.body) <= LARGE:
+        return await call.driver.drive(walk, seconds)
+    return await _in_stretches(walk, call.driver, seconds)
+
+
+async def _in_stretches(walk: Coroutine[Any, None, T], driver: LoopDriver, seconds: float | None) -> T:
+    try:
+        step = await asyncio.to_thread(_go_on, walk, None)
+        while step.ticket is not None:
+            late: TimeoutError | None = None
+            try:
+                await driver.drive(_announced(step.ticket), seconds)
+            except TimeoutError as error:
+                late = error
+            step = await asyncio.to_thread(_go_on, walk, late)
+        value: T = step.value
+        return value
+    finally:
+        # A thread may still be on its way through a call that was cancelled; it lets go of the walk afterwards.
+        with suppress(ValueError):
+            walk.close()
+
+
+def _go_on(walk: Coroutine[Any, None, Any], late: TimeoutError | None) -> _Step:
+    try:
+        return _Step(walk.send(None) if late is None else walk.throw(late))
+    except StopIteration as stop:
+        return _Step(None, stop.value)
+
+
+class _Announced:
+    """Waits for a ticket and leaves its result, or its failure, to the walk."""
+
+    __slots__ = ("_ticket",)
+
+    def __init__(self, ticket: Ticket[Any]) -> None:
+        self._ticket = ticket
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if not self._ticket.done:
+            yield self._ticket
+
+
+async def _announced(ticket: Ticket[Any]) -> None:
+    await _Announced(ticket)
