@@ -29,17 +29,19 @@ def _by_name(rows: Iterable[EngineRow]) -> dict[str, EngineRow]:
     return {row.name: row for row in rows}
 
 
+def _queries(*texts: str) -> tuple[EngineRequest, ...]:
+    return tuple(EngineRequest(query=text) for text in texts)
+
+
+_IDENTITY, _LENGTHS = "sin(x)^2 + cos(x)^2 = 1", "5 km + 300 m = 5.3 km"
+
 ENGINES: dict[str, EngineRow] = _by_name(
     (
-        EngineRow(
-            name="math", module="qwed.engines.math", version=2, warm=(EngineRequest(query="sin(x)^2 + cos(x)^2 = 1"),)
-        ),
+        EngineRow(name="math", module="qwed.engines.math", version=2, warm=_queries(_IDENTITY, _LENGTHS)),
         EngineRow(name="logic", module="qwed.engines.logic", version=2),
         EngineRow(name="code", module="qwed.engines.code", version=2, warm=(EngineRequest(code="print(1 + 1)"),)),
-        EngineRow(
-            name="sql", module="qwed.engines.sql", version=2, warm=(EngineRequest(query="SELECT id FROM users"),)
-        ),
-        EngineRow(name="shell", module="qwed.engines.shell", warm=(EngineRequest(query="ls -l"),)),
+        EngineRow(name="sql", module="qwed.engines.sql", version=2, warm=_queries("SELECT id FROM users")),
+        EngineRow(name="shell", module="qwed.engines.shell", warm=_queries("ls -l")),
         EngineRow(name="fact", module="qwed.engines.fact"),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image"),
@@ -47,11 +49,5 @@ ENGINES: dict[str, EngineRow] = _by_name(
     )
 )
 
-
-def known_engines() -> tuple[str, ...]:
-    """The names of every engine, sorted, as a refusal lists them."""
-    return tuple(sorted(ENGINES))
-
-
 ENGINE_NAMES = ("code", "consensus", "fact", "image", "logic", "math", "sql", "stats")
-"""Every engine of the protocol: an agent may be allowed one before this version has it."""
+"""The engines of the protocol, which an agent's permissions may name; the shell is permitted like a tool."""

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from qwed.engines import table
-from qwed.engines.table import ENGINES, EngineRow, known_engines
+from qwed.engines.table import ENGINE_NAMES, ENGINES, EngineRow
 
 
-def test_the_known_engines_are_sorted_as_a_refusal_lists_them() -> None:
-    assert known_engines() == ("code", "logic", "math", "sql")
+def test_every_engine_of_the_protocol_is_there() -> None:
+    assert set(ENGINES) == {*ENGINE_NAMES, "shell"}
 
 
 @pytest.mark.parametrize("name", ENGINES)
