@@ -76,6 +76,13 @@ BEYOND_A_SCHEMA = (
     "`result`:",  # not deterministic JSON
     "must be a readable text",  # nothing in it can be seen
     "must be the `next_cursor` of an earlier page",
+    "stands in the body and in `params`",
+    "`query` is required",  # or premises and a conclusion
+    "`context` is required",  # or in `params`
+    "`content_base64` is required",  # or in `params`
+    "carries a secret",
+    "engine reads this and takes no",
+    "item ",
 )
 """What is refused of data that fits the document, because a JSON Schema cannot say it."""
 

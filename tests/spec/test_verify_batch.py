@@ -1,8 +1,10 @@
 """INTERFACES 2, batch: parallel, bounded, its progress visible, and not lost when the server is."""
 
+import asyncio
 import sqlite3
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ import pytest
 
 import qwed
 from qwed.gate import GateError
+from qwed.kernel.change import Actor
 from qwed.kernel.inquiries import batches
-from qwed.kernel.inquiries.jobs import MOST_ITEMS
+from qwed.kernel.inquiries.jobs import MOST_ITEMS, Batch, body_of, read_batch
+from qwed.kernel.inquiries.turns import Turns
+from qwed.store.protocol import StoreError
 from tests.spec.conftest import House
 from tests.spec.sections import spec
 from tests.support.server import Server
@@ -86,6 +91,12 @@ BAD: list[tuple[Any, str]] = [
     ({"items": [{}]}, "QWED-REQ-004"),
     ({"items": [{"query": 1}]}, "QWED-REQ-001"),
     ({"items": [{"query": "1", "type": "astrology"}]}, "QWED-REQ-003"),
+    ({"items": [{"query": "1", "type": []}]}, "QWED-REQ-003"),
+    ({"items": [{"query": "1", "type": {}}]}, "QWED-REQ-003"),
+    ({"items": [{"query": "1", "type": 0}]}, "QWED-REQ-003"),
+    ({"items": [{"query": 0}]}, "QWED-REQ-001"),
+    ({"items": [{"query": [], "type": "math"}]}, "QWED-REQ-001"),
+    ({"items": [{"query": "1 = 1", "params": {"content_base64": "YQ=="}}]}, "QWED-REQ-001"),
     ({"items": [{"query": "1", "kind": "math"}]}, "QWED-REQ-001"),
     ({"items": [{"query": "1", "type": "math", "params": {"surprise": 1}}]}, "QWED-REQ-001"),
     ({"items": [{"query": "1"}], "options": {"max_parallel": 0}}, "QWED-REQ-005"),
@@ -124,6 +135,190 @@ def test_of_a_secret_nothing_is_kept(api: httpx.Client, server: Server) -> None:
     job = sent(api, [{"query": f"SELECT '{secret}'", "type": "sql"}])
     assert secret not in api.get(f"/verify/batch/{job['job_id']}").text
     assert "[secret:" in job["items"][0]["query"]
+
+
+@spec("B")
+def test_of_a_secret_nothing_is_kept_in_an_answer_either(api: httpx.Client) -> None:
+    secret = "ghp_" + "Z1y2X3w4V5u6T7s8R9q0" * 2
+    context = f"The token is {secret}. It was issued in 1998."
+    items: list[dict[str, Any]] = [
+        {"query": f"open('/tmp/{secret}')", "type": "code"},
+        {"query": "The token was issued in 1998", "type": "fact", "params": {"context": context}},
+        {"query": f"The token is {secret}", "type": "fact", "params": {"context": context}},
+        {"query": f"(EQ {secret} 1)", "type": "logic"},
+    ]
+    job = sent(api, items)
+    assert job["completed_items"] == len(items)
+    assert secret not in api.get(f"/verify/batch/{job['job_id']}").text
+
+
+def kept_rows(directory: Path) -> str:
+    connection = sqlite3.connect(f"file:{directory / 'qwed.db'}?mode=ro", uri=True)
+    try:
+        return repr(connection.execute("SELECT * FROM job_items").fetchall())
+    finally:
+        connection.close()
+
+
+@spec("B")
+def test_of_a_secret_that_nobody_was_asked_about_nothing_is_kept(tmp_path: Path) -> None:
+    secret = "ghp_" + "J1k2L3m4N5o6P7q8R9s0" * 2
+    file = "QUJDREVGR0g=" * 10
+    items: list[dict[str, Any]] = [
+        {"query": "1 = 2", "type": "math"},
+        {"query": f"SELECT '{secret}'", "type": "sql"},
+        {"query": "rows = 1", "type": "stats", "params": {"content_base64": file}},
+    ]
+    with qwed.open(tmp_path) as gate:
+        job = gate.verify_batch(items, {"fail_fast": True, "max_parallel": 1})
+        assert [item["status"] for item in job["items"]] == ["completed", "skipped", "skipped"]
+        rows = kept_rows(tmp_path)
+    assert secret not in rows
+    assert file not in rows
+
+
+@spec("B")
+def test_a_job_that_was_to_end_with_the_first_failure_does_so_after_a_restart() -> None:
+    with qwed.open() as gate:
+        services = gate.services
+        actor = Actor("gate", gate.organisation_id, "owner")
+        items = [{"query": "1 = 2"}, {"query": "1 = 1"}, {"query": "2 = 2"}]
+        batch = read_batch({"items": items, "options": {"fail_fast": True}}, actor, services)
+        assert isinstance(batch, Batch)
+        services.store.add_job(batch.job, batch.items).block(10)
+        failed = batch.items[0]._replace(state="completed", result='{"status": "FAILED"}')
+        services.store.finish_item(failed).block(10)
+        bell = services.doorbells.wait(batch.job.job_id)
+        gate.get_batch_status(batch.job.job_id)
+        bell.wait(30)
+        job = gate.get_batch_status(batch.job.job_id)
+        assert [item["status"] for item in job["items"]] == ["completed", "skipped", "skipped"]
+
+
+@spec("B")
+def test_an_item_that_brings_a_surprise_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def surprising(item: dict[str, Any]) -> dict[str, Any]:
+        if item["query"] == "2 = 2":
+            raise ZeroDivisionError
+        return body_of(item)
+
+    monkeypatch.setattr(batches, "body_of", surprising)
+    with qwed.open() as gate:
+        job = gate.verify_batch([{"query": "1 = 1"}, {"query": "2 = 2"}, {"query": "3 = 3"}])
+        assert (job.status, [item["status"] for item in job["items"]]) == (
+            "partial",
+            ["completed", "failed", "completed"],
+        )
+        assert job["items"][1]["error"]["code"] == "QWED-SYS-004"
+        assert gate.services.store.open_jobs() == []
+
+
+@spec("B")
+def test_a_store_that_cannot_be_read_at_first_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "RETRY_SECONDS", 0.01)
+    broken = [StoreError("the disk is away")] * 3
+
+    with qwed.open() as gate:
+        for name in ("open_jobs", "job_items"):
+            whole = getattr(gate.services.store, name)
+
+            def failing(*asked: Any, whole: Any = whole) -> Any:
+                if broken and threading.current_thread() is not threading.main_thread():
+                    raise broken.pop()
+                return whole(*asked)
+
+            monkeypatch.setattr(gate.services.store, name, failing)
+        assert gate.verify_batch([{"query": "1 = 1"}]).status == "completed"
+        assert not broken
+
+
+@spec("B")
+def test_who_sends_many_jobs_at_once_has_no_more_of_them_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_OPEN", 2)
+    with qwed.open(tmp_path) as gate:
+        store, actor = gate.services.store, Actor("gate", gate.organisation_id, "owner")
+        own = batches.Batches(gate.services)
+        try:
+            walks = []
+            for _ in range(5):
+                batch = read_batch({"items": [{"query": "1 = 1"}]}, actor, gate.services)
+                assert isinstance(batch, Batch)
+                walks.append(own.add(batch))
+            refused = 0
+            for walk in walks:
+                # Each goes as far as the store, and none has heard from it yet.
+                try:
+                    walk.send(None)
+                except StopIteration as over:
+                    refused += over.value is not None
+            assert refused == 3
+            for walk in walks:
+                walk.close()
+        finally:
+            own.close()
+        store.durable().block(10)
+
+
+@spec("B")
+def test_each_organisation_has_its_turn() -> None:
+    async def served() -> list[str]:
+        turns, order = Turns(1), []
+
+        async def ask(who: str) -> None:
+            async with turns.turn(who):
+                order.append(who)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(ask(who) for who in ["a"] * 6 + ["b"] * 2 + ["c"]))
+        return order
+
+    assert asyncio.run(served()) == ["a", "a", "b", "c", "a", "b", "a", "a", "a"]
+
+
+@spec("B")
+def test_who_leaves_the_line_takes_no_turn_along() -> None:
+    async def served() -> str:
+        turns = Turns(1)
+        async with turns.turn("a"):
+            gone = asyncio.ensure_future(turns._wait("b"))
+            stays = asyncio.ensure_future(turns._wait("c"))
+            await asyncio.sleep(0)
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+        await asyncio.wait_for(stays, 5)
+        return "served"
+
+    assert asyncio.run(served()) == "served"
+
+
+@spec("B")
+def test_closing_wakes_whoever_waits_for_a_batch(tmp_path: Path) -> None:
+    gate = qwed.open(tmp_path)
+    job_id: list[str] = []
+    bell_of = gate.services.doorbells.wait
+    began = threading.Event()
+
+    def heard(what: str) -> Any:
+        ticket = bell_of(what)
+        job_id.append(what)
+        began.set()
+        return ticket
+
+    gate.services.doorbells.wait = heard  # type: ignore[method-assign]
+    ended = threading.Event()
+
+    def ask() -> None:
+        with suppress(GateError, StoreError):
+            gate.verify_batch([{"query": pigeons("z", 11), "type": "logic"}])
+        ended.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    assert began.wait(30)
+    until = time.monotonic() + 30
+    while gate.services.store.find_job(job_id[0]) is None and time.monotonic() < until:
+        pass
+    gate.close()
+    assert ended.wait(10)
 
 
 def pigeons(name: str, count: int = 7) -> str:
@@ -201,6 +396,17 @@ def test_an_organisation_has_so_many_open_jobs_and_no_more(monkeypatch: pytest.M
     with qwed.open() as gate, pytest.raises(GateError) as raised:
         gate.verify_batch([{"query": "1 = 1"}])
     assert raised.value.code == "QWED-SYS-001"
+
+
+@spec("B")
+@pytest.mark.parametrize("query", ["is it \ud800 or not?", "1 = 1 \ud800"])
+def test_half_a_letter_is_no_question_and_harms_nobody(query: str) -> None:
+    with qwed.open() as gate:
+        for ask in (gate.verify, gate.verify_math, lambda text: gate.verify_batch([{"query": text}])):
+            with pytest.raises(GateError) as raised:
+                ask(query)
+            assert raised.value.code == "QWED-REQ-001"
+        assert gate.verify_batch([{"query": "1 = 1"}]).status == "completed"
 
 
 @spec("B")

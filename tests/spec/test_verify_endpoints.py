@@ -145,6 +145,8 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("math", {"expression": "1", "options": {"include_attestation": 1}}, 400, "QWED-REQ-005"),
     ("math", {"expression": "1", "options": {"hurry": True}}, 400, "QWED-REQ-005"),
     ("math", {"expression": "1", "options": []}, 400, "QWED-REQ-005"),
+    ("sql", {"query": "SELECT 1", "allow_mutation": "yes"}, 400, "QWED-REQ-001"),
+    ("sql", {"query": "SELECT 1", "params": {"allow_mutation": 1}}, 400, "QWED-REQ-001"),
     ("logic", {"premises": ["p"]}, 400, "QWED-REQ-004"),
     ("fact", {"claim": "so"}, 400, "QWED-REQ-004"),
     ("stats", {"query": "rows = 1"}, 400, "QWED-REQ-004"),
@@ -218,3 +220,63 @@ def test_a_secret_in_a_question_is_not_said_back(api: httpx.Client) -> None:
     secret = "AKIA" + "Q3EG7RKD4L2MX5TB"
     answer = api.post("/verify/math", json={"expression": f"{secret} = 1"})
     assert secret not in answer.json()["message"]
+
+
+@spec("B")
+def test_what_was_found_tells_no_secret_either(api: httpx.Client) -> None:
+    secret = "ghp_" + "m1N2o3P4q5R6s7T8u9V0" * 2
+    answers = (
+        api.post("/verify/code", json={"code": f"open('/tmp/{secret}')"}),
+        api.post("/verify/logic", json={"query": f"(EQ {secret} 1)"}),
+        api.post("/verify/fact", json={"claim": "It is old", "context": f"The token {secret} is old."}),
+    )
+    for answer in answers:
+        assert answer.status_code == 200
+        assert secret not in answer.text
+
+
+@spec("B")
+def test_nothing_is_signed_about_a_secret_beside_the_question(api: httpx.Client) -> None:
+    secret = "ghp_" + "b9Y8z7W6v5U4t3S2r1Q0" * 2
+    for parameters in ({"context": f"The token is {secret}."}, {"params": {"context": f"password = '{secret}'"}}):
+        asked = {"claim": "The plant opened in 1998", **parameters, "options": {"include_attestation": True}}
+        response = api.post("/verify/fact", json=asked)
+        assert response.status_code == 400
+        assert secret not in response.text
+
+
+@spec("B")
+def test_a_claim_about_a_file_is_signed(api: httpx.Client) -> None:
+    asked = {**TRUE["stats"], "options": {"include_attestation": True}}
+    assert found(api, "stats", asked)["attestation"]
+
+
+@spec("B")
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"query": "1 = 1", "content_base64": "YQ=="}, "QWED-REQ-001"),
+        ({"query": "rows = 2", "params": {"content_base64": "YQ=="}}, "QWED-REQ-001"),
+        ({"query": "1 = 1", "language": "python", "tolerance": 1}, "QWED-REQ-001"),
+        ({"query": "is it going to rain?", "language": "python", "tolerance": 1}, "QWED-REQ-001"),
+        ({"query": "rows = 2", "format": "csv"}, "QWED-REQ-004"),
+    ],
+)
+def test_a_parameter_that_nobody_would_read_is_refused(api: httpx.Client, body: dict[str, Any], code: str) -> None:
+    response = api.post("/verify", json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, code), response.text
+
+
+@spec("B")
+def test_methods_that_agree_again_prove_the_same(api: httpx.Client, house: House) -> None:
+    asked = {"query": "sqrt(2)*sqrt(3) = sqrt(6)", "verification_mode": "maximum"}
+    with house.client("foreign") as elsewhere:
+        assert found(api, "consensus", asked)["proof_ref"] == found(elsewhere, "consensus", asked)["proof_ref"]
+
+
+@spec("B")
+@pytest.mark.parametrize("path", ["/verify/stats", "/verify/image"])
+def test_nothing_but_a_file_may_be_large(api: httpx.Client, path: str) -> None:
+    claim = {"/verify/stats": "query", "/verify/image": "claim"}[path]
+    response = api.post(path, json={claim: "\n," * (1 << 20), "content_base64": "YQ=="})
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "QWED-REQ-002")

@@ -28,6 +28,9 @@ _MARK = secrets.token_hex(16)
 """Made anew by each process, so that nobody can send it."""
 
 
+_HALF = "the JSON holds half of a surrogate pair"
+
+
 class Refused(Exception):
     """A request that does not reach its handler, or stops there; `Endpoint` answers it."""
 
@@ -100,7 +103,7 @@ def parse_json(body: bytes, most: int | None = None) -> Any:
     value = _read_json(body, written)
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
-    if b"\\u" in body or b"\\u" in (written or b""):
+    if b"\\u" in body:
         _refuse_half_surrogates(value)
     return value
 
@@ -108,9 +111,13 @@ def parse_json(body: bytes, most: int | None = None) -> Any:
 def _read_json(body: bytes, written: bytes | None) -> Any:
     try:
         file = None if written is None else _decode(written.decode())
+        if file is not None:
+            file.encode()
         return _decode(body.decode()) if file is None else _decode_around(body.decode(), file)
     except UnicodeDecodeError:
         raise malformed("the body is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise malformed(_HALF) from None
     except json.JSONDecodeError as error:
         raise malformed(f"the body is not JSON: {error.msg.lower()} at position {error.pos}") from None
     except RecursionError:
@@ -180,7 +187,7 @@ def _refuse_half_surrogates(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise malformed("the JSON holds half of a surrogate pair") from None
+        raise malformed(_HALF) from None
 
 
 def malformed(message: str) -> Refused:

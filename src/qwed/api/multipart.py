@@ -105,8 +105,7 @@ class _Parts:
         if b"name" not in options:
             raise malformed("a part of the form has no name")
         name = options[b"name"].decode("utf-8", "replace")
-        is_file = b"filename" in options or b"filename*" in options
-        self._found.append((name, b"".join(self._chunks), is_file))
+        self._found.append((name, b"".join(self._chunks), b"filename" in options))
 
     def _finish(self) -> None:
         self._ended = True

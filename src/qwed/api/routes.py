@@ -2,7 +2,19 @@
 
 from typing import Any, NamedTuple
 
-from qwed.api import agents, approvals, node, organisations, reference, shapes, standing, tools, verify, webhook
+from qwed.api import (
+    agents,
+    approvals,
+    engine_shapes,
+    node,
+    organisations,
+    reference,
+    shapes,
+    standing,
+    tools,
+    verify,
+    webhook,
+)
 from qwed.api import metrics as measured
 from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
@@ -321,7 +333,7 @@ ROUTES: tuple[Route, ...] = (
         verify.verify_any,
         "Verify a formula, query or code; its shape says which engine reads it",
         Finding,
-        shapes.VerifyAnyShape,
+        engine_shapes.VerifyAnyShape,
         errors=_ENGINE,
     ),
     *(
@@ -336,14 +348,22 @@ ROUTES: tuple[Route, ...] = (
             uploads=engine in ("stats", "image"),
         )
         for engine, summary, shape in (
-            ("math", "Verify a claim, or compute an expression, exactly", shapes.VerifyMathShape),
-            ("logic", "Is it satisfiable, or do the premises entail the conclusion?", shapes.VerifyLogicShape),
-            ("code", "Is this code pure computation?", shapes.VerifyCodeShape),
-            ("sql", "Does this query only read, and nothing it should not?", shapes.VerifySqlShape),
-            ("fact", "Does the context say so?", shapes.VerifyFactShape),
-            ("stats", "Does the table bear out the claim? Takes a form with a `file` too", shapes.VerifyStatsShape),
-            ("image", "Does the image bear out the claim? Takes a form with a `file` too", shapes.VerifyImageShape),
-            ("consensus", "Do independent methods agree on it?", shapes.VerifyConsensusShape),
+            ("math", "Verify a claim, or compute an expression, exactly", engine_shapes.VerifyMathShape),
+            ("logic", "Is it satisfiable, or do the premises entail the conclusion?", engine_shapes.VerifyLogicShape),
+            ("code", "Is this code pure computation?", engine_shapes.VerifyCodeShape),
+            ("sql", "Does this query only read, and nothing it should not?", engine_shapes.VerifySqlShape),
+            ("fact", "Does the context say so?", engine_shapes.VerifyFactShape),
+            (
+                "stats",
+                "Does the table bear out the claim? Takes a form too",
+                engine_shapes.VerifyStatsShape,
+            ),
+            (
+                "image",
+                "Does the image bear out the claim? Takes a form too",
+                engine_shapes.VerifyImageShape,
+            ),
+            ("consensus", "Do independent methods agree on it?", engine_shapes.VerifyConsensusShape),
         )
     ),
     Route(
@@ -352,7 +372,7 @@ ROUTES: tuple[Route, ...] = (
         verify.verify_batch,
         "Verify up to 100 items; a job that takes long is answered with 202 and goes on",
         JobView,
-        shapes.BatchShape,
+        engine_shapes.BatchShape,
         errors=(*_KEY, *_BODY, E.UNKNOWN_TYPE, E.BAD_OPTION, E.RATE_LIMITED),
         also=(202,),
     ),

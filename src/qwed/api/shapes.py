@@ -7,8 +7,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
-from qwed.kernel.inquiries.jobs import MOST_ITEMS, MOST_PARALLEL
-from qwed.kernel.inquiries.reading import DEFAULT_MS, LONGEST_MS, SHORTEST_MS
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views import AgentView, View
 from qwed.words import EffectKind
@@ -35,18 +33,18 @@ Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
 Entries = Annotated[list[Entry], Meta(max_length=1000)]
 
 
-class _Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of every request shape."""
 
 
-class CostShape(_Shape):
+class CostShape(Shape):
     """What the action itself costs; an agent can state more than the engine's price, never less."""
 
     usd: Amount = 0
     tokens: Count = 0
 
 
-class ActionShape(_Shape):
+class ActionShape(Shape):
     """Spec 4.1, `action`. `type` may be spelled `action_type`; one of the two is needed."""
 
     type: ActionType = UNSET
@@ -59,7 +57,7 @@ class ActionShape(_Shape):
     cost: CostShape | None = None
 
 
-class ContextShape(_Shape):
+class ContextShape(Shape):
     """Spec 9.1."""
 
     conversation_id: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -70,14 +68,14 @@ class ContextShape(_Shape):
     subject: str | None = None
 
 
-class OptionsShape(_Shape):
+class OptionsShape(Shape):
     """Spec 4.1, `options`."""
 
     require_attestation: bool = False
     risk_threshold: Literal["low", "medium", "high", "critical"] = "critical"
 
 
-class VerifyShape(_Shape):
+class VerifyShape(Shape):
     """Spec 4.1."""
 
     action: ActionShape
@@ -87,14 +85,14 @@ class VerifyShape(_Shape):
     agent_token: str | None = None
 
 
-class ToolCallShape(_Shape):
+class ToolCallShape(Shape):
     """Spec 5.1, `tool_call`."""
 
     tool_name: Given = UNSET
     parameters: dict[str, Any] | None = None
 
 
-class VerifyToolShape(_Shape):
+class VerifyToolShape(Shape):
     """Spec 5.1, with the context that spec 9.1 requires."""
 
     context: ContextShape
@@ -106,7 +104,7 @@ class VerifyToolShape(_Shape):
     agent_token: str | None = None
 
 
-class BudgetShape(_Shape):
+class BudgetShape(Shape):
     """What the agent may spend; absent is no limit."""
 
     max_daily_cost_usd: Amount | None = None
@@ -119,7 +117,7 @@ class BudgetShape(_Shape):
     max_high_risk_calls_per_day: Count | None = None
 
 
-class PermissionsShape(_Shape):
+class PermissionsShape(Shape):
     """What the agent may use; absent is no limit of that kind, an empty list is nothing."""
 
     allowed_engines: Annotated[list[EngineName], Meta(max_length=1000)] | None = None
@@ -134,7 +132,7 @@ class PermissionsShape(_Shape):
     allowed_domains: Entries | None = None
 
 
-class RegisterShape(_Shape):
+class RegisterShape(Shape):
     """The guide's flat body; spec 3.1's, with the profile under `agent`, is read as well."""
 
     name: Name
@@ -151,20 +149,20 @@ class RegisterShape(_Shape):
 Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_READABLE)]
 
 
-class ReasonShape(_Shape):
+class ReasonShape(Shape):
     """Why."""
 
     reason: Said
 
 
-class ResolveShape(_Shape):
+class ResolveShape(Shape):
     """Why, and in whose name; the record names the key in any case."""
 
     reason: Said
     approver: Said | None = None
 
 
-class TrustShape(_Shape):
+class TrustShape(Shape):
     """Spec 8.2. A reduction takes effect at once and needs an owner or approver key."""
 
     to_level: Annotated[int, Meta(ge=0, le=3)]
@@ -175,7 +173,7 @@ class TrustShape(_Shape):
     evidence: Annotated[dict[str, Any], Meta(description="not believed: it is computed from the log")] | None = None
 
 
-class ExecutionShape(_Shape):
+class ExecutionShape(Shape):
     """Spec 7.1, `execution`. Of `result` only the hash is kept."""
 
     success: bool
@@ -184,133 +182,27 @@ class ExecutionShape(_Shape):
     attestation: str | None = None
 
 
-class OrganisationShape(_Shape):
+class OrganisationShape(Shape):
     """A new organisation."""
 
     name: Name
 
 
-class KeyShape(_Shape):
+class KeyShape(Shape):
     """A new key of the organisation."""
 
     name: Name
     role: Literal["owner", "approver", "member"]
 
 
-class WebhookShape(_Shape):
+class WebhookShape(Shape):
     """Where to tell, and of what; without `events` of everything."""
 
     url: Annotated[str, Meta(min_length=1, max_length=2048)]
     events: Annotated[list[Literal["pending", "failed", "degraded", "suspended"]], Meta(min_length=1)] | None = None
 
 
-class EngineOptionsShape(_Shape):
-    """How long it may take, and whether a signed statement is wanted."""
-
-    timeout_ms: Annotated[int, Meta(ge=SHORTEST_MS, le=LONGEST_MS)] = DEFAULT_MS
-    include_attestation: bool = False
-
-
-class _EngineShape(_Shape, kw_only=True):
-    params: Annotated[dict[str, Any], Meta(description="the optional fields, gathered")] | None = None
-    options: EngineOptionsShape | None = None
-
-
-class VerifyAnyShape(_EngineShape, kw_only=True):
-    """Any input; its parameters go into `params`."""
-
-    query: str
-
-
-class VerifyMathShape(_EngineShape, kw_only=True):
-    """A claim such as `2+2 = 4`, an expression, or an operation with its claimed result."""
-
-    expression: str
-    operation: str | None = None
-    claimed_result: Any = None
-    tolerance: str | float | None = None
-    assumptions: Any = None
-    unit: str | None = None
-
-
-class VerifyLogicShape(_EngineShape, kw_only=True):
-    """A formula, or premises and a conclusion."""
-
-    query: str | None = None
-    premises: list[str] | None = None
-    conclusion: str | None = None
-
-
-class VerifyCodeShape(_EngineShape, kw_only=True):
-    """Code in one of the languages."""
-
-    code: str
-    language: Literal["python", "javascript", "typescript", "bash", "sql"] = "python"
-
-
-class VerifySqlShape(_EngineShape, kw_only=True):
-    """A query, and what it may touch."""
-
-    query: str
-    schema_ddl: str | None = None
-    dialect: str | None = None
-    allowed_tables: list[str] | None = None
-    allow_mutation: bool = False
-
-
-class VerifyFactShape(_EngineShape, kw_only=True):
-    """A claim, and the text it must be found in."""
-
-    claim: str
-    context: str
-
-
-class VerifyStatsShape(_EngineShape, kw_only=True):
-    """A claim about a table, and the file."""
-
-    query: str
-    content_base64: str
-    format: Literal["csv", "tsv", "json", "parquet"] | None = None
-
-
-class VerifyImageShape(_EngineShape, kw_only=True):
-    """A claim about an image, and the file."""
-
-    claim: str
-    content_base64: str
-
-
-class VerifyConsensusShape(_EngineShape, kw_only=True):
-    """A claim, and how many independent methods must agree on it."""
-
-    query: str
-    verification_mode: Literal["single", "high", "maximum"] = "single"
-    min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.8
-
-
-class BatchItemShape(_Shape):
-    """One input; without a type its shape says which engine reads it."""
-
-    query: str | None = None
-    type: EngineName | None = None
-    params: dict[str, Any] | None = None
-
-
-class BatchOptionsShape(_Shape):
-    """How many items at once, and whether the first that is not VERIFIED ends the job."""
-
-    max_parallel: Annotated[int, Meta(ge=1, le=MOST_PARALLEL)] = MOST_PARALLEL
-    fail_fast: bool = False
-
-
-class BatchShape(_Shape):
-    """A job."""
-
-    items: Annotated[list[BatchItemShape], Meta(min_length=1, max_length=MOST_ITEMS)]
-    options: BatchOptionsShape | None = None
-
-
-class ToolShape(_Shape):
+class ToolShape(Shape):
     """A row of the registry; the name is in the path. A built-in tool keeps what is not said anew."""
 
     risk_level: Literal["low", "medium", "high", "critical"]

@@ -1,17 +1,22 @@
 """One question, in a straight line: find the engine, ask it, say what it found, sign that where it is wanted."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from qwed.engines.pool import PoolFull
+from qwed.engines.protocol import EngineRequest
 from qwed.engines.router import Routed, route
 from qwed.engines.verdicts import Question
 from qwed.guards.secrets import find_secrets
+from qwed.guards.text import strings_in
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.content import told_by_name
 from qwed.kernel.inquiries.finding import Finding, finding_of
-from qwed.kernel.inquiries.reading import ASKED, AUTO, Inquiry, Options, inquiry_of, read_body, read_inquiry
+from qwed.kernel.inquiries.reading import ASKED, AUTO, Asked, Inquiry, Options, inquiry_of, read_body, read_inquiry
+from qwed.kernel.request import without_file
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.translate.provider import Translation
@@ -63,6 +68,9 @@ def detect(raw: Any) -> Detected | Problem:
         return body
     text, parameters, options = body
     routed = _by_parameters(parameters) or route(text)
+    wrong = _refuse_parameters(parameters, routed)
+    if wrong is not None:
+        return wrong
     if routed is None:
         return Detected(text, options, None)
     said = text if routed.text is None else routed.text
@@ -78,9 +86,25 @@ def _by_parameters(parameters: dict[str, Any]) -> Routed | None:
     return Routed(takers[0], f"`{'`, `'.join(sorted(parameters))}` belongs to the {takers[0]} engine alone")
 
 
+def _refuse_parameters(parameters: Mapping[str, Any], routed: Routed | None) -> Problem | None:
+    """What the engine would leave unread, or miss."""
+    row = Asked(()) if routed is None else ASKED[routed.engine]
+    beside = next((name for name in parameters if name not in row.parameters), None)
+    if beside is not None:
+        reader = "no engine reads this" if routed is None else f"the {routed.engine} engine reads this"
+        message = f"{reader} and takes no `{beside}`: use a typed endpoint, such as /verify/{_taker(beside)}"
+        return problem(ErrorCode.MALFORMED, message)
+    missing = next((name for name in row.required if name not in parameters), None)
+    return None if missing is None else problem(ErrorCode.MISSING_FIELD, f"`{missing}` is required")
+
+
+def _taker(parameter: str) -> str:
+    return next(name for name, row in ASKED.items() if parameter in row.parameters)
+
+
 async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding | Problem:
     """What the engine found, signed where that was asked for."""
-    if inquiry.options.attest and find_secrets(inquiry.request.query + inquiry.request.code):
+    if inquiry.options.attest and _has_secret(inquiry.request):
         message = "the input carries a secret, and a signed statement would keep its hash for ever: leave it out"
         return problem(ErrorCode.MALFORMED, message)
     started = services.clock.monotonic()
@@ -94,6 +118,11 @@ async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding
         return attestation
     milliseconds = round((services.clock.monotonic() - started) * 1000, 3)
     return msgspec.structs.replace(finding, attestation=attestation, latency_ms=milliseconds)
+
+
+def _has_secret(request: EngineRequest) -> bool:
+    texts = (("", request.query), ("", request.code), *strings_in(without_file(request.parameters)))
+    return any(find_secrets(text) or told_by_name(path, text) for path, text in texts)
 
 
 async def verdict_on(inquiry: Inquiry, organisation_id: str, services: Services) -> Verdict:

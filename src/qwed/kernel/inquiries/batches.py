@@ -2,10 +2,13 @@
 
 import asyncio
 import logging
+import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,24 +16,28 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import ask_any, ask_engine
 from qwed.kernel.inquiries.finding import Finding
-from qwed.kernel.inquiries.jobs import MOST_OPEN, Batch, body_of, forgotten
+from qwed.kernel.inquiries.jobs import MOST_OPEN, Batch, body_of, forgotten, is_verified
+from qwed.kernel.inquiries.turns import Turns
 from qwed.kernel.services import Services
-from qwed.store.job import COMPLETED, FAILED, PENDING, Job, JobItem
+from qwed.store.job import COMPLETED, FAILED, PENDING, SKIPPED, Job, JobItem
 from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
-from qwed.words import ErrorCode, Status
+from qwed.words import ErrorCode
 
 AT_ONCE = 8
-"""Items of all jobs together: whoever asks one question finds the engines free soon."""
+"""Items of all jobs together, where there are so many workers; each organisation with a job has its turn."""
+JOBS_AT_ONCE = 5
+"""Jobs of one organisation that are worked on."""
 PATIENCE = 90.0
 RETRY_SECONDS = 0.5
 TRIES = 240
 CLOSE_SECONDS = 2.0
 _encode = msgspec.json.Encoder().encode
+T = TypeVar("T")
 
 
 class Batches:
-    """Started once, closed once; `begin` may be called from any thread at any time."""
+    """Started once, closed once; `add` may be called from any thread at any time."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -38,15 +45,18 @@ class Batches:
         self._loop: asyncio.AbstractEventLoop
         self._driver: LoopDriver
         self._closing = asyncio.Event()
-        self._lines = asyncio.Semaphore(AT_ONCE)
+        self._turns = Turns(_at_once(services.settings.engine_workers))
+        self._desks: dict[str, asyncio.Semaphore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._adding: Counter[str] = Counter()
+        self._closed = False
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="qwed-batches", daemon=True)
 
     def start(self) -> None:
         """Go on with what a former process has left; a second call does nothing."""
         with self._lock:
-            if self._thread.ident is None:
+            if self._thread.ident is None and not self._closed:
                 # Made here: most processes never ask for a batch, and a loop holds descriptors.
                 self._loop = asyncio.new_event_loop()
                 self._driver = LoopDriver(self._loop, PATIENCE)
@@ -54,25 +64,38 @@ class Batches:
 
     async def add(self, batch: Batch) -> Problem | None:
         """Keep a new job and begin with it; a Problem where the organisation has too many open ones."""
-        store = self._services.store
-        if store.count_open_jobs(batch.job.organisation_id) >= MOST_OPEN:
+        organisation_id = batch.job.organisation_id
+        if not self._admit(organisation_id):
             message = f"{MOST_OPEN} jobs of this organisation are not finished"
             return problem(ErrorCode.RATE_LIMITED, message, retry_after=5)
-        await store.add_job(batch.job, batch.items)
+        try:
+            await self._services.store.add_job(batch.job, batch.items)
+        finally:
+            with self._lock:
+                self._adding[organisation_id] -= 1
         self.start()
         self._tell(lambda: self._begin(batch.job))
         return None
 
+    def _admit(self, organisation_id: str) -> bool:
+        # Those on their way to the store count too: whoever sends many at once has no more than others.
+        with self._lock:
+            found = self._services.store.count_open_jobs(organisation_id) + self._adding[organisation_id]
+            self._adding[organisation_id] += found < MOST_OPEN
+            return found < MOST_OPEN
+
     def close(self) -> None:
         """Stop soon; what was not answered is asked again after the next start."""
+        with self._lock:
+            self._closed = True
         if self._thread.ident is None:
             return
         self._tell(self._closing.set)
         self._thread.join(CLOSE_SECONDS)
 
     def _tell(self, do: Callable[[], None]) -> None:
-        # A closed loop has nobody left to tell.
-        with suppress(RuntimeError):
+        # A closed loop, or none at all, has nobody to tell.
+        with suppress(RuntimeError, AttributeError):
             self._loop.call_soon_threadsafe(do)
 
     def _run(self) -> None:
@@ -80,9 +103,13 @@ class Batches:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        for job in await asyncio.to_thread(self._services.store.open_jobs):
-            self._begin(job)
+        resuming = self._loop.create_task(self._resume())
         await self._closing.wait()
+        resuming.cancel()
+
+    async def _resume(self) -> None:
+        for job in await self._looked_up(self._services.store.open_jobs):
+            self._begin(job)
 
     def _begin(self, job: Job) -> None:
         # The first round finds what was added before the thread came up, and so may `add`.
@@ -98,21 +125,34 @@ class Batches:
             self._log.error("a batch stopped", exc_info=task.exception(), extra={"job": task.get_name()})
 
     async def _work(self, job: Job) -> None:
-        items = await asyncio.to_thread(self._services.store.job_items, job.job_id)
-        waiting = [item for item in items if item.state == PENDING]
-        lines, stop = asyncio.Semaphore(job.max_parallel), asyncio.Event()
-        await asyncio.gather(*(self._answer(job, item, lines, stop) for item in waiting))
-        await self._kept(lambda: _finish(self._services, job.job_id))
+        # The others are not even read yet: what they hold stays in the store meanwhile.
+        async with self._desks.setdefault(job.organisation_id, asyncio.Semaphore(JOBS_AT_ONCE)):
+            items = await self._looked_up(lambda: self._services.store.job_items(job.job_id))
+            waiting = [item for item in items if item.state == PENDING]
+            stop = asyncio.Event()
+            if _is_over(job, items, self._services.clock.now()):
+                stop.set()
+            await self._answer_all(job, waiting, stop)
+            await self._kept(lambda: _finish(self._services, job.job_id))
         self._services.doorbells.ring(job.job_id)
 
+    async def _answer_all(self, job: Job, waiting: Sequence[JobItem], stop: asyncio.Event) -> None:
+        """Every item is answered, failed or skipped: a surprise with one of them is no reason to stay open for ever."""
+        lines = asyncio.Semaphore(job.max_parallel)
+        answers = (self._answer(job, item, lines, stop) for item in waiting)
+        for item, came in zip(waiting, await asyncio.gather(*answers, return_exceptions=True), strict=True):
+            if isinstance(came, BaseException):
+                self._log.error("an item could not be asked", exc_info=came, extra={"job": job.job_id})
+                failed = _answered(item, problem(ErrorCode.SURPRISE))
+                await self._kept(partial(_keep, self._services, failed))
+
     async def _answer(self, job: Job, item: JobItem, lines: asyncio.Semaphore, stop: asyncio.Event) -> None:
-        async with lines, self._lines:
-            if stop.is_set():
-                return
-            found = await self._ask(job, item)
-            answered = _answered(item, found)
-            if job.fail_fast and (isinstance(found, Problem) or found.status is not Status.VERIFIED):
-                stop.set()
+        answered = _skipped(item)
+        async with lines, self._turns.turn(job.organisation_id):
+            if not stop.is_set():
+                answered = _answered(item, await self._ask(job, item))
+                if job.fail_fast and not is_verified(answered):
+                    stop.set()
         await self._kept(lambda: _keep(self._services, answered))
 
     async def _ask(self, job: Job, item: JobItem) -> Finding | Problem:
@@ -132,6 +172,15 @@ class Batches:
             await asyncio.sleep(RETRY_SECONDS)
         return found
 
+    async def _looked_up(self, look: Callable[[], T]) -> T:
+        """What the store says, as soon as it says something."""
+        while True:
+            try:
+                return await asyncio.to_thread(look)
+            except StoreError as why:
+                self._log.error("a batch could not be read: %s", why)
+                await asyncio.sleep(RETRY_SECONDS)
+
     async def _kept(self, write: Callable[[], Coroutine[Any, None, None]]) -> None:
         """Written, however long the store takes to come back: an answer that is lost would be asked for again."""
         while True:
@@ -142,12 +191,28 @@ class Batches:
                 await asyncio.sleep(RETRY_SECONDS)
 
 
+def _at_once(workers: int) -> int:
+    """As many as there are workers for questions of this kind: who asks one alone finds no batch in line before it."""
+    return max(1, min(AT_ONCE, (workers or os.cpu_count() or 1) - 1))
+
+
+def _is_over(job: Job, items: Sequence[JobItem], now: float) -> bool:
+    """Whether nothing more is asked: its time is past, or what ends it was found by a former process."""
+    answered = (item for item in items if item.state != PENDING)
+    return job.expires_at <= now or (job.fail_fast and not all(is_verified(item) for item in answered))
+
+
 async def _keep(services: Services, item: JobItem) -> None:
     await services.store.finish_item(item)
 
 
 async def _finish(services: Services, job_id: str) -> None:
     await services.store.finish_job(job_id, services.clock.now())
+
+
+def _skipped(item: JobItem) -> JobItem:
+    query, params = forgotten(item)
+    return item._replace(query=query, params=params, state=SKIPPED)
 
 
 def _answered(item: JobItem, found: Finding | Problem) -> JobItem:

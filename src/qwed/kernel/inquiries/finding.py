@@ -7,6 +7,7 @@ import msgspec
 from qwed.engines.verdicts import SETTLED
 from qwed.guards.secrets import mask
 from qwed.kernel.inquiries.reading import Inquiry
+from qwed.kernel.masking import masked
 from qwed.words import Status, Verdict, sha256_of
 
 
@@ -34,8 +35,8 @@ class Finding(msgspec.Struct, gc=False, frozen=True, kw_only=True):
 
 
 def finding_of(inquiry: Inquiry, verdict: Verdict) -> Finding:
-    """What is said about a verdict, without its attestation and its time."""
-    result = _result(verdict)
+    """What is said about a verdict, without its attestation and its time, and without the secrets of the input."""
+    result = masked(_result(verdict))
     return Finding(
         status=verdict.status,
         verified=verdict.verified,
@@ -64,5 +65,13 @@ def _result(verdict: Verdict) -> dict[str, Any]:
 
 
 def _proof_ref(inquiry: Inquiry, verdict: Verdict, result: dict[str, Any]) -> str:
-    found = {"input": inquiry.digest, "engine": verdict.engine, "status": verdict.status.value, "result": result}
+    told = _without_times(result)
+    found = {"input": inquiry.digest, "engine": verdict.engine, "status": verdict.status.value, "result": told}
     return f"sha256:{sha256_of(found)}"
+
+
+def _without_times(value: Any) -> Any:
+    """How long a method took is told, but proves nothing: the same finding has the same proof every time."""
+    if isinstance(value, dict):
+        return {name: _without_times(item) for name, item in value.items() if name != "latency_ms"}
+    return [_without_times(item) for item in value] if isinstance(value, list | tuple) else value

@@ -15,7 +15,7 @@ from qwed.kernel.masking import masked
 from qwed.kernel.request import quoted, without_file
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
-from qwed.store.job import COMPLETED, FAILED, PENDING, SKIPPED, Job, JobItem
+from qwed.store.job import COMPLETED, FAILED, PENDING, Job, JobItem
 from qwed.words import ErrorCode, Status
 from qwed.words.ids import timed_id
 
@@ -23,6 +23,7 @@ MOST_ITEMS = 100
 MOST_PARALLEL = 10
 MOST_OPEN = 50
 """Unfinished jobs of one organisation."""
+WAITING, PROCESSING = UNFINISHED = ("pending", "processing")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -124,7 +125,7 @@ def _refuse_item(raw: Any) -> Problem | None:
     if wrong is not None:
         return wrong
     engine = raw.get("type")
-    if engine is not None and engine not in ASKED:
+    if engine is not None and (not isinstance(engine, str) or engine not in ASKED):
         known = ", ".join(ASKED)
         return problem(ErrorCode.UNKNOWN_TYPE, f"unknown type {quoted(str(engine))}: known are {known}")
     asked = detect(body_of(raw)) if engine is None else read_inquiry(engine, body_of(raw))
@@ -135,7 +136,8 @@ def body_of(item: Mapping[str, Any]) -> dict[str, Any]:
     """What the item would say to the endpoint of its type."""
     engine = item.get("type")
     name = "query" if engine is None else ASKED[engine].texts[0]
-    return {name: item.get("query") or None, "params": item.get("params")}
+    query = item.get("query")
+    return {name: None if query == "" else query, "params": item.get("params")}
 
 
 def _code_of(found: Problem) -> ErrorCode:
@@ -160,7 +162,7 @@ def job_view(job: Job, items: Sequence[JobItem]) -> JobView:
     """The job for whoever asked for it."""
     over = [item for item in items if item.state != PENDING]
     completed = sum(item.state == COMPLETED for item in items)
-    verified = sum(item.result is not None and _status(item.result) == Status.VERIFIED for item in items)
+    verified = sum(is_verified(item) for item in items)
     return JobView(
         job_id=job.job_id,
         status=_state(job, items),
@@ -178,10 +180,15 @@ def job_view(job: Job, items: Sequence[JobItem]) -> JobView:
     )
 
 
+def is_verified(item: JobItem) -> bool:
+    """Whether the item was answered, and VERIFIED."""
+    return item.result is not None and _told.decode(item.result).status == Status.VERIFIED
+
+
 def _state(job: Job, items: Sequence[JobItem]) -> str:
     states = {item.state for item in items}
     if job.finished_at is None:
-        return "pending" if states == {PENDING} else "processing"
+        return WAITING if states == {PENDING} else PROCESSING
     if states == {COMPLETED}:
         return "completed"
     return "partial" if COMPLETED in states else "failed"
@@ -194,13 +201,9 @@ class _Told(msgspec.Struct):
 _told = msgspec.json.Decoder(_Told)
 
 
-def _status(result: str) -> str:
-    return _told.decode(result).status
-
-
 def _item_view(item: JobItem) -> ItemView:
-    # An item that nobody asked has nothing to hide yet, and nothing to show.
-    query, _ = forgotten(item) if item.state in (PENDING, SKIPPED) else (item.query, None)
+    # What waits to be asked still holds all it was sent with.
+    query, _ = forgotten(item) if item.state == PENDING else (item.query, None)
     return ItemView(
         id=str(item.position),
         query=query,

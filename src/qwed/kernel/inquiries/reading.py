@@ -7,6 +7,7 @@ from qwed.engines.pool import LONGEST_SECONDS
 from qwed.engines.protocol import EngineRequest
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
+from qwed.kernel.inquiries.parameters import refuse_kinds
 from qwed.kernel.request import FILE, quoted, without_file
 from qwed.words import ErrorCode, NotCanonical, sha256_of
 
@@ -87,6 +88,8 @@ def read_body(row: Asked, raw: Any) -> tuple[str, dict[str, Any], Options] | Pro
 def inquiry_of(engine: str, text: str, parameters: Mapping[str, Any], options: Options) -> Inquiry | Problem:
     """The question for `engine`; a Problem where its parameters are no plain values."""
     kept = dict(parameters)
+    if not isinstance(kept.get("allow_mutation", False), bool):
+        return problem(ErrorCode.MALFORMED, "`allow_mutation` must be true or false")
     strict = engine == _CODE or (engine == "sql" and kept.pop("allow_mutation", False) is not True)
     try:
         digest = sha256_of({"engine": engine, "input": text, "parameters": without_file(kept), "strict": strict})
@@ -112,6 +115,9 @@ def _parameters(row: Asked, raw: Mapping[str, Any]) -> dict[str, Any] | Problem:
     if twice is not None:
         return problem(ErrorCode.MALFORMED, f"`{twice}` stands in the body and in `params`: give it once")
     found = beside | inside
+    wrong = refuse_kinds(found)
+    if wrong is not None:
+        return wrong
     missing = next((name for name in row.required if name not in found), None)
     if missing is not None:
         return problem(ErrorCode.MISSING_FIELD, f"`{missing}` is required")
@@ -129,7 +135,17 @@ def _text(row: Asked, raw: Mapping[str, Any], parameters: Mapping[str, Any]) -> 
     text = raw[names[0]]
     if not isinstance(text, str):
         return problem(ErrorCode.MALFORMED, f"`{names[0]}` must be a text")
+    if not _is_whole(text):
+        return problem(ErrorCode.MALFORMED, f"`{names[0]}` holds half of a surrogate pair")
     return text
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_options(raw: Any) -> Options | Problem:
