@@ -43,9 +43,10 @@ def verify(request: EngineRequest) -> Verdict:
 
 
 def _wanted(parameters: Mapping[str, Any]) -> tuple[str, float] | Verdict:
-    mode = parameters.get("verification_mode", parameters.get("mode", "single"))
+    modes = [parameters[name] for name in ("verification_mode", "mode") if name in parameters] or ["single"]
+    mode = modes[0]
     least = parameters.get("min_confidence", DEFAULT_CONFIDENCE)
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES or any(other != mode for other in modes):
         known = ", ".join(MODES)
         return _verdict(Status.BLOCKED, f"unknown verification_mode, use one of {known}", failed=("parameters_valid",))
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:

@@ -1,6 +1,7 @@
 """Which engine reads a text, told by its shape alone: no library, no model, the same answer every time.
 
-The rows are asked in order and the first that knows the text takes it. What none of them knows is prose.
+The rows are asked in order and the first that knows the text takes it. What none of them knows is prose. It is asked
+on the event loop, so every pattern takes time in proportion to the text: what repeats never gives anything back.
 """
 
 import re
@@ -25,7 +26,7 @@ class Routed:
 _VERBOSE = re.IGNORECASE | re.VERBOSE | re.DOTALL
 _FENCE = re.compile(r"\A\s*```([A-Za-z+#]{0,20})[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _SQL = re.compile(
-    r"""\A\s*(?:--[^\n]*\n\s*|/\*.{0,2000}?\*/\s*)*\(*\s*(?:
+    r"""\A(?:[\s(]++|--[^\n]*+\n|/\*(?:[^*]++|\*(?!/))*+\*/)*+(?:
         select\s+(?:.{1,20000}?\bfrom\b|(?:distinct|top)\b|[\d*'"(@]|\w+\s*\()
         |with\s+(?:recursive\s+)?[\w"`\[\]]+\s*(?:\([^)]{0,500}\)\s*)?as\s+(?:not\s+)?(?:materialized\s+)?\(
         |insert\s+(?:or\s+\w+\s+)?(?:ignore\s+)?into\b|replace\s+into\b|delete\s+from\b|merge\s+into\b
@@ -49,7 +50,7 @@ _CONNECTIVE = re.compile(
         |(?:\A|[\w)])\s*(?:->|<->|=>|<=>|\|-)\s*[\w(~!]|\b(?:forall|exists)\s+\w+\s*[.,(:]""",
     _VERBOSE,
 )
-_ARGUMENT = re.compile(r"(?:\A|[\n.;])\s*(?:therefore|hence|thus|so)[\s,]", re.IGNORECASE)
+_ARGUMENT = re.compile(r"(?:\A|[\n.;])[^\S\n]*(?:therefore|hence|thus|so)[\s,]", re.IGNORECASE)
 _SYLLOGISM = re.compile(r"\A\s*(?:all|no|some|every|if)\s", re.IGNORECASE)
 _PYTHON = re.compile(
     r"""^[ \t]*(?:
@@ -62,7 +63,7 @@ _PYTHON = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _JAVASCRIPT = re.compile(
-    r"""^[ \t]*(?:const|let|var)\s+[\w{\[][^=\n]{0,200}=|\bfunction\s*\w*\s*\([^)\n]{0,300}\)\s*\{|\)\s*=>
+    r"""^[ \t]*(?:const|let|var)\s+[\w{\[][^=\n]{0,200}=|\bfunction\s*+\w*+\s*+\([^)\n]{0,300}\)\s*\{|\)\s*=>
         |\bconsole\.\w+\(|\brequire\s*\(\s*['"]|\bdocument\.\w+|\bnew\s+Function\s*\(
         |^[ \t]*(?:import|export)\s[^\n]{0,200}\bfrom\s+['"]|^[ \t]*export\s+(?:default|const|function|class)\b""",
     re.MULTILINE | re.VERBOSE,

@@ -4,6 +4,8 @@ from collections import OrderedDict
 from threading import Lock
 from typing import NamedTuple
 
+import msgspec
+
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.pool import EnginePool
 from qwed.engines.protocol import EngineRequest, Policy
@@ -13,6 +15,9 @@ from qwed.words import Status, Verdict
 
 REMEMBERED = 10_000
 _LONGEST = 4096
+_LARGEST = 8192
+"""Bytes of a verdict that is remembered: evidence may be as long as the context it was found in."""
+_encode = msgspec.json.Encoder().encode
 
 SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
 """Verdicts that depend on nothing but the input; a timeout may go better next time."""
@@ -68,13 +73,13 @@ class Verdicts:
         self.start()
         for_agent = question.seconds is None
         seconds = self._seconds if question.seconds is None else question.seconds
-        return self._pool.submit(
-            question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id
-        )
+        return self._pool.submit(question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id)
 
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""
         if verdict.status not in SETTLED or len(question.request.query) + len(question.request.code) > _LONGEST:
+            return
+        if len(_encode(verdict)) > _LARGEST:
             return
         with self._lock:
             self._known[_key(question)] = verdict

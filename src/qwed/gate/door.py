@@ -210,6 +210,8 @@ class Gate(EngineVerbs):
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
         self._batches.close()
+        # Whoever waits in another thread is told while there is still somebody to ask.
+        self.services.doorbells.ring_all()
         close_services(self.services)
 
     def __enter__(self) -> Self:

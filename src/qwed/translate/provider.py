@@ -4,11 +4,11 @@ The text is redacted before it leaves; the answer is read as data, within limits
 only a proposal for an engine, so whatever goes wrong here is a sentence for the caller and never a verdict.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, NamedTuple
 
 import httpx
@@ -22,6 +22,8 @@ LONGEST_TEXT = 4_000
 LONGEST_ANSWER = 64_000
 AT_ONCE = 4
 MOST_WAITING = 32
+CLOSE_SECONDS = 2.0
+_CLOSED = "the translator is closed"
 _PROMPT = """\
 Translate the user's claim into formal input for a checker. Answer with one JSON object and nothing else.
 For arithmetic, algebra or calculus: {"engine": "math", "input": "2+2 = 5"} - the claim as an equation or inequality.
@@ -52,48 +54,99 @@ class Provider(NamedTuple):
 
 
 class Translator:
-    """Asks the provider in threads of its own, so that nobody else waits for it."""
+    """Asks the provider on a loop of its own, so that nobody else waits for it, and it no longer than it may take."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._threads = ThreadPoolExecutor(AT_ONCE, "qwed-translator")
-        self._waiting = 0
+        self._loop: asyncio.AbstractEventLoop
+        self._closing = asyncio.Event()
+        self._lines = asyncio.Semaphore(AT_ONCE)
+        self._open: dict[Ticket[Translation | str], asyncio.Task[None] | None] = {}
         self._lock = Lock()
-        self._client = httpx.Client(
-            # No proxies or credentials of the environment, no redirect: the text goes where it was told to go.
-            trust_env=False,
-            follow_redirects=False,
-            headers={"authorization": f"Bearer {provider.api_key}"} if provider.api_key else {},
-        )
+        self._closed = False
+        # A daemon: nobody's end waits for a provider.
+        self._thread = Thread(target=self._run, name="qwed-translator", daemon=True)
 
     def translate(self, text: str, seconds: float) -> Ticket[Translation | str]:
         """A ticket for the translation, or for the sentence that says why there is none."""
         if len(text) > LONGEST_TEXT:
             return done(f"a sentence of more than {LONGEST_TEXT} characters is not translated")
-        with self._lock:
-            if self._waiting >= MOST_WAITING:
-                return done("the translator is busy, try again")
-            self._waiting += 1
+        said, deadline = redacted(text), time.monotonic() + seconds
         ticket: Ticket[Translation | str] = Ticket()
-        self._threads.submit(self._fill, ticket, redacted(text), time.monotonic() + seconds)
+        with self._lock:
+            if self._closed:
+                return done(_CLOSED)
+            if len(self._open) >= MOST_WAITING:
+                return done("the translator is busy, try again")
+            self._open[ticket] = None
+            self._start()
+            self._loop.call_soon_threadsafe(self._begin, ticket, said, deadline)
         return ticket
 
     def close(self) -> None:
-        """End the connections; what is under way ends with its time."""
-        self._client.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Tell whoever waits, and end the connections."""
+        with self._lock:
+            self._closed = True
+            left = [*self._open]
+            if self._thread.ident is not None:
+                self._loop.call_soon_threadsafe(self._closing.set)
+        for ticket in left:
+            self._tell(ticket, _CLOSED)
+        if self._thread.ident is not None:
+            self._thread.join(CLOSE_SECONDS)
 
-    def _fill(self, ticket: Ticket[Translation | str], text: str, deadline: float) -> None:
+    def _start(self) -> None:
+        if self._thread.ident is None:
+            # Made here: most processes never translate, and a loop holds descriptors.
+            self._loop = asyncio.new_event_loop()
+            self._thread.start()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        provider = self._provider
+        self._client = httpx.AsyncClient(
+            # No proxies or credentials of the environment, no redirect: the text goes where it was told to go.
+            trust_env=False,
+            follow_redirects=False,
+            # Each answer has one deadline, which a provider that sends letter by letter cannot put off.
+            timeout=60.0,
+            headers={
+                # What is not packed cannot unpack into more than was read.
+                "accept-encoding": "identity",
+                **({"authorization": f"Bearer {provider.api_key}"} if provider.api_key else {}),
+            },
+        )
+        async with self._client:
+            await self._closing.wait()
+
+    def _begin(self, ticket: Ticket[Translation | str], text: str, deadline: float) -> None:
+        with self._lock:
+            if ticket in self._open:
+                self._open[ticket] = self._loop.create_task(self._fill(ticket, text, deadline))
+
+    async def _fill(self, ticket: Ticket[Translation | str], text: str, deadline: float) -> None:
+        found: Translation | str = _CLOSED
         try:
-            ticket.complete(self._ask(text, deadline))
+            async with asyncio.timeout(max(0.1, deadline - time.monotonic())), self._lines:
+                found = await self._ask(text)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError) as why:
-            ticket.complete(f"the translator does not answer: {type(why).__name__}")
+            found = f"the translator does not answer: {type(why).__name__}"
         finally:
-            with self._lock:
-                self._waiting -= 1
-            announce([ticket])
+            self._tell(ticket, found)
 
-    def _ask(self, text: str, deadline: float) -> Translation | str:
+    def _tell(self, ticket: Ticket[Translation | str], found: Translation | str) -> None:
+        """Once: whoever closes the translator and its own loop may both have something to say."""
+        with self._lock:
+            if ticket not in self._open:
+                return
+            del self._open[ticket]
+        ticket.complete(found)
+        announce([ticket])
+
+    async def _ask(self, text: str) -> Translation | str:
         body = {
             "model": self._provider.model,
             "temperature": 0,
@@ -101,12 +154,15 @@ class Translator:
             "messages": [{"role": "system", "content": _PROMPT}, {"role": "user", "content": text}],
         }
         address = f"{self._provider.base_url.rstrip('/')}/chat/completions"
-        left = max(0.1, deadline - time.monotonic())
-        with self._client.stream("POST", address, json=body, timeout=left) as response:
+        # What a provider wants to have remembered would tell it who asks again, and grow.
+        self._client.cookies.clear()
+        async with self._client.stream("POST", address, json=body) as response:
             if response.status_code != 200:
                 return f"the translator answered with status {response.status_code}"
-            answer = _read(response, deadline)
-        return "the translator's answer is too long or too late" if answer is None else self._read_answer(answer)
+            if response.headers.get("content-encoding", "identity") != "identity":
+                return "the translator's answer is packed, though nobody asked for that"
+            answer = await _read(response)
+        return "the translator's answer is too long" if answer is None else self._read_answer(answer)
 
     def _read_answer(self, answer: bytes) -> Translation | str:
         try:
@@ -117,13 +173,13 @@ class Translator:
         return _proposal(said, self._provider.model) or "the translator found nothing formal in it"
 
 
-def _read(response: httpx.Response, deadline: float) -> bytes | None:
-    """The whole answer, if it is neither too long nor too late."""
+async def _read(response: httpx.Response) -> bytes | None:
+    """The whole answer, if it is not too long."""
     chunks: list[bytes] = []
     size = 0
-    for chunk in response.iter_bytes():
+    async for chunk in response.aiter_raw():
         size += len(chunk)
-        if size > LONGEST_ANSWER or time.monotonic() > deadline:
+        if size > LONGEST_ANSWER:
             return None
         chunks.append(chunk)
     return b"".join(chunks)
@@ -154,5 +210,6 @@ def redacted(text: str) -> str:
     for finding in found:
         if finding.start >= at:
             parts += [text[at : finding.start], f"[{finding.kind}]"]
-            at = finding.end
+        # Where two overlap, the end of the longer one is as secret as its beginning.
+        at = max(at, finding.end)
     return "".join((*parts, text[at:]))

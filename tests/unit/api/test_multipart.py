@@ -59,6 +59,8 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("no text", part("query", b"\xff\xfe") + f"--{EDGE}--\r\n".encode(), "not UTF-8"),
     ("no json", part("options", b"{") + f"--{EDGE}--\r\n".encode(), "not JSON"),
     ("deep json", part("options", b"[" * 60_000) + f"--{EDGE}--\r\n".encode(), "not JSON"),
+    ("a key twice", part("params", b'{"a": 1, "a": 2}') + f"--{EDGE}--\r\n".encode(), "stands twice"),
+    ("half a letter", part("params", b'{"a": "\\ud800"}') + f"--{EDGE}--\r\n".encode(), "surrogate"),
     ("long field", part("query", b"1" * (LONGEST_FIELD + 1)) + f"--{EDGE}--\r\n".encode(), "longer than"),
     (
         "many parts",
@@ -100,6 +102,8 @@ def test_a_large_file_in_json_is_read_like_any_text(gap: str) -> None:
     [
         f'{{"content_base64": "{LARGE}\\u0041", "b": 1}}',
         f'{{"content_base64": "{LARGE}é", "b": 1}}',
+        f'{{"content_base64": "{LARGE}\\u002b\\/\\r\\n", "b": 1}}',
+        f'{{"content_base64": "{LARGE}\\"", "b": "\\"content_base64\\": \\""}}',
         f'{{"x\\"content_base64": "{LARGE}", "b": 1}}',
         f'{{"b": "\\"content_base64\\": \\"{LARGE}\\""}}',
         f'{{"content_base64": ["{LARGE}"]}}',
@@ -115,9 +119,23 @@ def test_what_only_looks_like_a_file_is_read_like_any_text(text: str) -> None:
         f'{{"content_base64": "{LARGE}',
         f'{{"content_base64": "{LARGE}", "content_base64": "x"}}',
         f'{{"content_base64": "{LARGE}", }}',
+        f'{{"content_base64": "{LARGE}\n"}}',
+        f'{{"content_base64": "{LARGE}\x01"}}',
+        f'{{"content_base64": "{LARGE}\\ud800"}}',
+        f'{{"content_base64": "{LARGE}\\x"}}',
+        f'{{"content_base64": "{LARGE}\\"}}',
         f'{{"content_base64": "{LARGE}"',
     ],
 )
 def test_json_that_is_none_is_refused_with_a_file_in_it_too(text: str) -> None:
     with pytest.raises(Refused):
         parse_json(text.encode())
+
+
+def test_beside_the_file_nothing_may_be_large() -> None:
+    text = f'{{"query": "1", "content_base64": "{LARGE}"}}'.encode()
+    assert parse_json(text, 1000) == json.loads(text)
+    with pytest.raises(Refused, match="larger than 1000 bytes"):
+        parse_json(text.replace(b'"1"', b'"%b"' % (b"1" * 1000)), 1000)
+    with pytest.raises(Refused, match="larger than 1000 bytes"):
+        parse_json(text.replace(b"content_base64", b"content_base65"), 1000)

@@ -184,3 +184,13 @@ def test_many_names_are_left_to_the_solver() -> None:
     text = f"(AND {' '.join(f'p{n}' for n in range(methods.MOST_NAMES + 1))})"
     assert LOGIC[1].ask(text) == UNSURE
     assert ask(text).status is Status.VERIFIED
+
+
+@pytest.mark.parametrize("mode", [[], {}, 2, None, "most", True])
+def test_a_mode_that_is_none_is_refused(mode: Any) -> None:
+    assert ask("2+2 = 4", mode=mode).status is Status.BLOCKED
+
+
+def test_two_modes_that_differ_are_refused() -> None:
+    assert ask("2+2 = 4", mode="single", verification_mode="maximum").status is Status.BLOCKED
+    assert ask("2+2 = 4", mode="high", verification_mode="high").status is Status.VERIFIED

@@ -38,3 +38,35 @@ def test_the_longest_text_of_one_piece_is_answered(piece: str) -> None:
     text = (piece * LONGEST)[:LONGEST]
     route(text)
     assert route(text + "x") is None
+
+
+SLOW = [
+    ("", " "),
+    ("", "\n"),
+    ("--\n", "\n"),
+    ("", "/**/"),
+    ("", "/*/"),
+    ("/*", "*/ /*"),
+    ("function", " "),
+    ("function x", "\t"),
+    ("all ", "\n"),
+    ("if ", ". "),
+    ("(", "( "),
+    ("update a", " "),
+    ("with a", " "),
+    ("git a", " "),
+]
+
+
+@pytest.mark.parametrize(("begin", "piece"), SLOW)
+def test_however_a_pattern_could_go_back_it_does_not(begin: str, piece: str) -> None:
+    route((begin + piece * LONGEST)[: LONGEST - 1] + "x")
+
+
+@pytest.mark.parametrize(
+    "text", ["/* a */ -- b\n ((SELECT 1))", "( /**//* * */ select a from t)", "--\n\n--x\nDELETE FROM t"]
+)
+def test_comments_and_brackets_before_a_query_hide_nothing(text: str) -> None:
+    routed = route(text)
+    assert routed is not None
+    assert routed.engine == "sql"

@@ -1,6 +1,9 @@
 """The translator against a real server that speaks the protocol: what leaves, what is taken, what is refused."""
 
+import gzip
 import json
+import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -130,7 +133,66 @@ def test_who_answers_letter_by_letter_is_not_waited_for() -> None:
             return
 
     with providing(slow) as told:
-        assert translated(told, seconds=0.5) == "the translator's answer is too long or too late"
+        assert "does not answer" in str(translated(told, seconds=0.5))
+
+
+def test_who_sends_headers_letter_by_letter_is_not_waited_for_either() -> None:
+    def slow(handler: BaseHTTPRequestHandler) -> None:
+        released = handler.server.provider.released  # type: ignore[attr-defined]
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-slow: ")
+        try:
+            while not released.wait(0.05):
+                handler.wfile.write(b"a")
+        except OSError:
+            return
+
+    with providing(slow) as told:
+        assert "does not answer" in str(translated(told, seconds=0.5))
+
+
+def test_whoever_waits_when_the_translator_is_closed_is_told_and_so_is_whoever_comes_after() -> None:
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        handler.server.provider.released.wait(30)  # type: ignore[attr-defined]
+
+    with providing(silent) as told:
+        translator = Translator(Provider(told.base_url, "", "small"))
+        waiting = [translator.translate("one is two", 60) for _ in range(module.AT_ONCE + 1)]
+        translator.close()
+        assert {ticket.block(1) for ticket in waiting} == {"the translator is closed"}
+        assert translator.translate("one is two", 60).block(1) == "the translator is closed"
+
+
+def test_a_process_ends_though_a_provider_keeps_it_waiting() -> None:
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        handler.server.provider.released.wait(60)  # type: ignore[attr-defined]
+
+    with providing(silent) as told:
+        program = f"""
+from qwed.translate.provider import Provider, Translator
+translator = Translator(Provider({told.base_url!r}, "", "small"))
+translator.translate("one is two", 60)
+translator.close()
+"""
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=20)
+
+
+def test_an_answer_that_unpacks_into_more_is_not_unpacked() -> None:
+    packed = gzip.compress(b" " * (32 << 20))
+    with providing(raw(packed, 200, **{"content-encoding": "gzip"})) as told:
+        assert "packed" in str(translated(told))
+    assert told.headers[0]["accept-encoding"] == "identity"
+
+
+def test_what_a_provider_wants_to_have_remembered_is_forgotten() -> None:
+    answer = json.dumps({"choices": [{"message": {"content": json.dumps(MATH)}}]}).encode()
+    with providing(raw(answer, 200, **{"set-cookie": "who=you"})) as told:
+        translator = Translator(Provider(told.base_url, "", "small"))
+        try:
+            for _ in range(2):
+                assert isinstance(translator.translate("two and two is five", 10).block(30), Translation)
+        finally:
+            translator.close()
+    assert all("cookie" not in headers for headers in told.headers)
 
 
 def test_nobody_there_is_told() -> None:

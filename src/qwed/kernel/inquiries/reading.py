@@ -88,8 +88,6 @@ def read_body(row: Asked, raw: Any) -> tuple[str, dict[str, Any], Options] | Pro
 def inquiry_of(engine: str, text: str, parameters: Mapping[str, Any], options: Options) -> Inquiry | Problem:
     """The question for `engine`; a Problem where its parameters are no plain values."""
     kept = dict(parameters)
-    if not isinstance(kept.get("allow_mutation", False), bool):
-        return problem(ErrorCode.MALFORMED, "`allow_mutation` must be true or false")
     strict = engine == _CODE or (engine == "sql" and kept.pop("allow_mutation", False) is not True)
     try:
         digest = sha256_of({"engine": engine, "input": text, "parameters": without_file(kept), "strict": strict})
