@@ -5,7 +5,7 @@ import math
 import socket
 import threading
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -26,20 +26,62 @@ class Job:
     deadline: float
     for_agent: bool
     who: str = ""
-    """Whose it is, on the agent path."""
+    """Whose it is: an agent's, or without one an organisation's."""
     frame: bytes = b""
     ticket: Ticket[Verdict] = field(default_factory=Ticket)
 
 
-class Queues:
-    """The agent path, where each `who` has its turn, is served first; the rest never takes the last worker."""
+class Line:
+    """Jobs in a line in which each `who` has its turn."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
-        self._agent: dict[str, deque[Job]] = {}
+        self._jobs: dict[str, deque[Job]] = {}
         """By `who`, the next one to be served first; nobody without a job."""
-        self._other: deque[Job] = deque()
+
+    def __iter__(self) -> Iterator[Job]:
+        return itertools.chain.from_iterable(self._jobs.values())
+
+    @property
+    def waiting(self) -> Collection[str]:
+        """Who waits, the next one first."""
+        return self._jobs
+
+    def is_full(self, who: str) -> bool:
+        """Whether nothing more of `who` is taken. Nobody fills the line alone: the others would have no turn left."""
+        mine = len(self._jobs.get(who, ()))
+        return mine >= max(1, self._limit // 2) or sum(map(len, self._jobs.values())) >= self._limit
+
+    def put(self, job: Job) -> None:
+        """Behind the others of its `who`."""
+        self._jobs.setdefault(job.who, deque()).append(job)
+
+    def serve(self, who: str) -> Job:
+        """The next job of `who`, who then stands behind everybody else."""
+        mine = self._jobs.pop(who)
+        job = mine.popleft()
+        if mine:
+            self._jobs[who] = mine
+        return job
+
+    def remove(self, job: Job) -> None:
+        """Take it out."""
+        self._jobs[job.who].remove(job)
+        if not self._jobs[job.who]:
+            del self._jobs[job.who]
+
+    def clear(self) -> None:
+        """Take all of them out."""
+        self._jobs.clear()
+
+
+class Queues:
+    """The agent path is served first; the rest never takes the last worker. In both each `who` has its turn."""
+
+    def __init__(self, limit: int) -> None:
+        self._lock = threading.Lock()
+        self._agent = Line(limit)
+        self._other = Line(limit)
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self.taking = False
         """Whether jobs are taken; the thread ends when they no longer are."""
@@ -64,18 +106,14 @@ class Queues:
         with self._lock:
             if not self.taking:
                 raise PoolFull("the engine pool is not running")
-            if self._is_full(job):
+            line = self._line_of(job)
+            if line.is_full(job.who):
                 raise PoolFull("every engine worker is busy, try again later")
-            queue = self._agent.setdefault(job.who, deque()) if job.for_agent else self._other
-            queue.append(job)
+            line.put(job)
             self._ring()
 
-    def _is_full(self, job: Job) -> bool:
-        if not job.for_agent:
-            return len(self._other) >= self._limit
-        # Nobody fills the queue alone, or the others would have no turn to wait for.
-        mine = len(self._agent.get(job.who, ()))
-        return mine >= max(1, self._limit // 2) or sum(map(len, self._agent.values())) >= self._limit
+    def _line_of(self, job: Job) -> Line:
+        return self._agent if job.for_agent else self._other
 
     def shut(self) -> None:
         """Take no more jobs, and tell the thread to end."""
@@ -98,39 +136,23 @@ class Queues:
         """The job to do next with `idle` workers free and the others busy for those in `served`, if there is one."""
         with self._lock:
             # Who has a worker leaves the last free one to whoever has none.
-            turn = next((who for who in self._agent if idle >= 2 or (idle == 1 and who not in served)), None)
+            waiting = self._agent.waiting
+            turn = next((who for who in waiting if idle >= 2 or (idle == 1 and who not in served)), None)
             if turn is not None:
-                return self._serve(turn)
-            if self._other and idle >= 2:
-                return self._other.popleft()
-            return None
-
-    def _serve(self, who: str) -> Job:
-        mine = self._agent.pop(who)
-        job = mine.popleft()
-        if mine:
-            # Put in again, it stands behind everybody else.
-            self._agent[who] = mine
-        return job
+                return self._agent.serve(turn)
+            turn = next(iter(self._other.waiting), None) if idle >= 2 else None
+            return None if turn is None else self._other.serve(turn)
 
     def _waiting(self) -> list[Job]:
-        return [*itertools.chain.from_iterable(self._agent.values()), *self._other]
+        return [*self._agent, *self._other]
 
     def late(self, now: float) -> list[Job]:
         """The jobs whose time ran out while they waited, taken out."""
         with self._lock:
             late = [job for job in self._waiting() if job.deadline <= now]
             for job in late:
-                self._remove(job)
+                self._line_of(job).remove(job)
             return late
-
-    def _remove(self, job: Job) -> None:
-        if not job.for_agent:
-            self._other.remove(job)
-            return
-        self._agent[job.who].remove(job)
-        if not self._agent[job.who]:
-            del self._agent[job.who]
 
     def next_deadline(self) -> float:
         """When the first waiting job will be late."""

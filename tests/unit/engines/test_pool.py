@@ -417,9 +417,9 @@ def test_answers_stay_with_their_requests_while_workers_die_around_them(open_poo
 def test_a_full_queue_is_refused_and_the_agent_path_has_its_own(open_pool: OpenPool, fifo: Path) -> None:
     pool = open_pool(queue_limit=3)
     occupy(pool, fifo, for_agent=False)
-    waiting = [ask(pool, "hang", for_agent=False) for _ in range(3)]
+    waiting = [ask(pool, "hang", for_agent=False, who=who) for who in "abc"]
     with pytest.raises(PoolFull, match="every engine worker is busy"):
-        ask(pool, "hang", for_agent=False)
+        ask(pool, "hang", for_agent=False, who="d")
     assert not [ticket for ticket in waiting if ticket.done]
     assert result(pool, "echo", for_agent=True) == {"echo": {}, "code": ""}
 
@@ -469,12 +469,28 @@ def test_an_agent_that_fills_its_share_of_the_queue_leaves_room_for_another(open
     assert not [ticket for ticket in waiting if ticket.done]
 
 
-def queued(*whose: str, limit: int = 64) -> Queues:
+def queued(*whose: str, limit: int = 64, for_agent: bool = True) -> Queues:
     queues = Queues(limit)
     queues.open()
     for deadline, who in enumerate(whose):
-        queues.put(Job(engine="x", deadline=float(deadline), for_agent=True, who=who))
+        queues.put(Job(engine="x", deadline=float(deadline), for_agent=for_agent, who=who))
     return queues
+
+
+def test_without_an_agent_every_organisation_has_its_turn() -> None:
+    queues = queued(*"aaaaab", for_agent=False)
+    taken = [queues.take(2, ()) for _ in range(6)]
+    assert [job.who for job in taken if job is not None] == list("abaaaa")
+    assert queues.take(2, ()) is None
+    queues.close()
+
+
+def test_no_organisation_fills_the_line_alone() -> None:
+    queues = queued("a", "a", limit=4, for_agent=False)
+    with pytest.raises(PoolFull):
+        queues.put(Job(engine="x", deadline=1.0, for_agent=False, who="a"))
+    queues.put(Job(engine="x", deadline=1.0, for_agent=False, who="b"))
+    assert len(queues.close()) == 3
 
 
 def turns(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
