@@ -121,6 +121,8 @@ _CALLS: dict[str, Callable[[Node], Node]] = {
     "log10": lambda u: over(times(u, call("ln", number(10)))),
     "sqrt": lambda u: over(times(TWO, call("sqrt", u))),
     "abs": lambda u: times(call("abs", u), over(u)),
+    # Zero, but only where the argument is not.
+    "sign": lambda u: times(ZERO, over(u)),
     "erf": lambda u: times(TWO, over(call("sqrt", Node("name", name="pi"))), call("exp", negated(_square(u)))),
 }
 """The derivative of each function, before the chain rule."""

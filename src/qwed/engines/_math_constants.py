@@ -10,6 +10,8 @@ from qwed.engines._math_interval import LONG_LOOK, QUICK_LOOK, Values, floor_of,
 from qwed.engines._math_size import Expr, is_tame, terms
 from qwed.engines._math_tree import Node, Refused, minus
 
+AREAS = (sp.asinh, sp.acosh, sp.atanh)
+
 
 def is_zero(expr: Expr, node: Node, values: Values, thorough: bool = True) -> bool | None:
     """Whether a constant is zero; None where that could not be told, sooner unless `thorough`."""
@@ -23,9 +25,22 @@ def is_zero(expr: Expr, node: Node, values: Values, thorough: bool = True) -> bo
         return False
     if thorough and _turns_to_zero(expr, node, values):
         return True
-    if thorough and terms(expr) <= 200 and (sp.expand(expr) == 0 or (is_tame(expr) and sp.simplify(expr) == 0)):
+    return True if thorough and terms(expr) <= 200 and _is_proven_zero(expr) else None
+
+
+def _is_proven_zero(expr: Expr) -> bool:
+    if sp.expand(expr) == 0:
         return True
-    return None
+    return is_tame(expr) and (sp.expand_log(as_logarithms(expr)) == 0 or sp.simplify(expr) == 0)
+
+
+def as_logarithms(expr: Expr) -> Expr:
+    """The expression with inverse hyperbolic functions and complex powers by the logarithms that define them."""
+    expr = expr.rewrite(AREAS, sp.log)
+    return expr.replace(
+        lambda part: part.is_Pow and part.is_number and part.base is not sp.E and part.exp.is_real is False,
+        lambda part: sp.exp(part.exp * sp.log(part.base)),
+    )
 
 
 def _turns_to_zero(expr: Expr, node: Node, values: Values) -> bool:

@@ -58,6 +58,11 @@ class Cursor:
                 break
         return count
 
+    def is_half_of(self, token: Token) -> bool:
+        """Whether a unit follows a fraction of two numbers, as in `1/2 km`."""
+        above, sign = self.tokens[self.index - 3 : self.index - 1] if self.index > 2 else (token, token)
+        return self.in_units and token.kind == "name" and above.kind == "number" and sign.text == "/"
+
     def items(self, close: str, open_end: bool = True) -> list[Node]:
         """The expressions up to and over `close`, parted by commas."""
         if open_end and self.ahead.text == close:

@@ -11,8 +11,9 @@ import sympy as sp
 
 from qwed.engines._math_answers import HOLDS
 from qwed.engines._math_back import tree_of
+from qwed.engines._math_cases import holds_by_signs, remainders
 from qwed.engines._math_clock import within
-from qwed.engines._math_constants import is_zero
+from qwed.engines._math_constants import AREAS, as_logarithms, is_zero
 from qwed.engines._math_facts import NOTHING, Facts, values_for
 from qwed.engines._math_interval import LONG_LOOK, QUICK_LOOK, sign_of
 from qwed.engines._math_orders import proves_order
@@ -103,13 +104,13 @@ def is_identically_zero(expr: Expr) -> bool:
 
 
 def _prove_identity(claim: Claim, names: tuple[str, ...], real: Sides, facts: Facts) -> Finding:
-    plain = read(claim, {name: sp.Symbol(name) for name in names})
+    plain = read(claim, {name: sp.Symbol(name, integer=facts.about(name).integer or None) for name in names})
     for sides, only_real in ((plain, False), (real, True)):
         if within(_SECONDS, is_identically_zero, sides.left - sides.right):
             return Finding(True, _where(real.reading, names, only_real, facts))
     if any(facts.about(name).complex for name in names):
         return Finding(None)
-    if _holds_from_its_bounds(claim, names, facts) or is_theorem(claim, facts):
+    if any(proof(claim, names, facts) for proof in _FROM_FACTS):
         return Finding(True, _where(real.reading, names, True, facts))
     return Finding(None)
 
@@ -117,7 +118,9 @@ def _prove_identity(claim: Claim, names: tuple[str, ...], real: Sides, facts: Fa
 def _prove_order(claim: Claim, names: tuple[str, ...], real: Sides, facts: Facts) -> Finding:
     if any(facts.about(name).complex for name in names):
         raise Refused("defined", "only real numbers have an order: assume real variables")
-    proven = proves_order(claim.sign, real.left - real.right) or is_theorem(claim, facts)
+    proven = proves_order(claim.sign, real.left - real.right) or any(
+        proof(claim, names, facts) for proof in (_is_theorem, _holds_for_remainders)
+    )
     if not proven and (refuted := _refuted(claim, names, facts)):
         return refuted
     places = dict.fromkeys([_where(real.reading, names, True, facts), *_real_where(claim, real.reading)])
@@ -152,6 +155,28 @@ def _holds_from_its_bounds(claim: Claim, names: tuple[str, ...], facts: Facts) -
         return False
     sides = read(claim, moved)
     return bool(within(_SECONDS, is_identically_zero, sides.left - sides.right))
+
+
+def _is_theorem(claim: Claim, _names: tuple[str, ...], facts: Facts) -> bool:
+    return is_theorem(claim, facts)
+
+
+def _holds_by_signs(claim: Claim, names: tuple[str, ...], facts: Facts) -> bool:
+    return bool(within(_SECONDS, holds_by_signs, claim, names, facts, is_identically_zero))
+
+
+def _holds_for_remainders(claim: Claim, names: tuple[str, ...], facts: Facts) -> bool:
+    points = remainders(claim, names, facts)
+    return points is not None and all(_at(claim, point)[0] for point in points)
+
+
+_FROM_FACTS = (
+    _holds_from_its_bounds,
+    _is_theorem,
+    _holds_for_remainders,
+    _holds_by_signs,
+)
+"""Proofs that rest on what the variables may be."""
 
 
 def _narrower(claim: Claim, names: tuple[str, ...], facts: Facts) -> str:
@@ -248,6 +273,12 @@ def _cancels_as_exponentials(expr: Expr) -> bool:
     return _cancels_to_zero(sp.expand(expr.rewrite(_EXPONENTIAL, sp.exp)))
 
 
+def _cancels_as_logarithms(expr: Expr) -> bool:
+    if not is_tame(expr) or not expr.has(*AREAS):
+        return False
+    return _cancels_to_zero(sp.expand_log(as_logarithms(expr)))
+
+
 def _simplifies_to_zero(expr: Expr) -> bool:
     if not is_tame(expr):
         return False
@@ -257,7 +288,7 @@ def _simplifies_to_zero(expr: Expr) -> bool:
 
 
 _EXPONENTIAL = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh)
-_PROOFS = (_expands_to_zero, _cancels_to_zero, _cancels_as_exponentials, _simplifies_to_zero)
+_PROOFS = (_expands_to_zero, _cancels_to_zero, _cancels_as_exponentials, _cancels_as_logarithms, _simplifies_to_zero)
 """Cheapest first."""
 
 

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from qwed.engines._math_tokens import ARITY, function_of
-from qwed.engines._math_tree import Refused, clip
+from qwed.engines._math_tree import Refused, clip, two_readings
 
 _MAX_DEPTH = 40
 _WRAPPED = re.compile(r"\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\((.*)\\\)|\\\[(.*)\\\])\s*", re.DOTALL)
-_TOKEN = re.compile(r"\\[A-Za-z]+\*?|\\.|[A-Za-z]+|[0-9][0-9.,]*|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"!=|\\[A-Za-z]+\*?|\\.|[A-Za-z]+|[0-9][0-9.,]*|\s+|.", re.DOTALL)
+_TORN = re.compile(r"[<>=*-]\s+[=>*]")
+"""Signs that would become another one without the space between them."""
+_THOUSANDS = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3}(?![0-9]))")
 _TO = re.compile(r"\s*(.+?)\s*->\s*(.+?)\s*(\^\([+-]\)|\^[+-])?\s*", re.DOTALL)
 _ENDS = frozenset({"+", "-", "=", "<", ">", ",", ")", "]", "}", "|", "&", "\\\\"})
 _ENDING = frozenset({"\\le", "\\leq", "\\ge", "\\geq", "\\ne", "\\neq", "\\lt", "\\gt", "\\right", "\\end", "\\equiv"})
@@ -24,7 +27,13 @@ def from_latex(text: str) -> str:
     """The same formula in our own notation; Refused for a command that is not in the tables."""
     while wrapped := _WRAPPED.fullmatch(text):
         text = next(part for part in wrapped.groups() if part is not None)
-    text = text.replace("\\displaystyle", "").replace("\\limits", "")
+    text = _THOUSANDS.sub(",", text.replace("\\displaystyle", "").replace("\\limits", ""))
+    if tight := re.search(r"\S!=", text):
+        raise two_readings("!=", "`5! = 120` or `5 != 120`", tight.start() + 1)
+    if torn := _TORN.search(text):
+        raise Refused(
+            "syntax_valid", f"cannot read {clip(torn[0])} at position {torn.start() + 1}: leave the space out"
+        )
     writer = _Writer([token for token in _TOKEN.findall(text) if not token.isspace()])
     found = writer.until(frozenset())
     if writer.index < len(writer.tokens):
@@ -64,14 +73,17 @@ class _Writer:
 
     def until(self, ends: frozenset[str]) -> str:
         """Everything up to, not over, one of `ends`."""
-        self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise Refused("within_limits", f"nested deeper than {_MAX_DEPTH}: split the expression up")
+        self._deeper()
         parts = []
         while self.ahead and self.ahead not in ends and self.ahead != "}":
             parts.append(self.piece())
         self.depth -= 1
         return "".join(parts)
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise Refused("within_limits", f"nested deeper than {_MAX_DEPTH}: split the expression up")
 
     def piece(self) -> str:
         """One token with everything that belongs to it, written."""
@@ -84,24 +96,45 @@ class _Writer:
             return self._raised()
         if mark[0] == "\\":
             return self._command(mark)
-        return self._letters(mark) if mark.isalpha() else mark
+        if mark.isalpha():
+            return self._letters(mark)
+        # Spaces of the text are gone here: without one of its own, a number or `!` would join what comes next.
+        return f"{mark} " if mark[0].isdigit() or mark[0] == "!" else mark
 
     def _over(self, token: str) -> None:
         if self.take() != token:
             self.index -= 1
             raise self.unexpected()
 
-    def group(self) -> str:
-        """The next argument: a group in braces, one command, one letter or one digit."""
+    def group(self, one_digit: bool = False) -> str:
+        """The next argument: a group in braces, one command or one letter; a number of one digit, or its first."""
         if self.ahead == "{":
             self.index += 1
             inside = self.until(frozenset({"}"}))
             self._over("}")
             return inside
         token = self.ahead
+        if token.startswith("("):
+            return self._parenthesised()
+        if len(token) > 1 and token[0].isdigit() and not one_digit:
+            # LaTeX takes the first digit alone, whoever writes `x^10` means all of them.
+            raise Refused("unambiguous", f"{clip(token)} has two readings in LaTeX: write `{{{token[:20]}}}`")
         if len(token) > 1 and token[0] != "\\":
             self.tokens[self.index : self.index + 1] = [token[0], token[1:]]
         return self.piece()
+
+    def _parenthesised(self) -> str:
+        """What stands between two parentheses, as people write an exponent who come from plain notation."""
+        self._deeper()
+        self.index += 1
+        parts: list[str] = []
+        inside = 0
+        while self.ahead and (inside or self.ahead != ")"):
+            inside += (self.ahead == "(") - (self.ahead == ")")
+            parts.append(self.piece())
+        self._over(")")
+        self.depth -= 1
+        return "".join(parts)
 
     def _raised(self) -> str:
         exponent = self.group().strip()
@@ -151,8 +184,13 @@ class _Writer:
         return f" {name} "
 
     def fraction(self) -> str:
-        above, below = self.group().strip(), self.group().strip()
+        whole = self.tokens[max(0, self.index - 3) : self.index - 1]
+        above, below = self.group(one_digit=True).strip(), self.group(one_digit=True).strip()
         tight = re.sub(r"\s", "", above), re.sub(r"[\s()]", "", below)
+        if whole and whole[-1].isdigit() and whole[0] not in ("^", "_") and _is_proper(*tight):
+            raise Refused("unambiguous", f"{clip(whole[-1])} before a fraction has two readings: write `+` or `\\cdot`")
+        if all(re.fullmatch(r"d[a-z]", part) for part in tight):
+            raise Refused("decidable", "a derivative of an unknown function is not decided here: write `d/dx(f)`")
         order = re.fullmatch(r"d(?:\^\(?([0-9]+)\)?)?", tight[0])
         if order and (variable := re.fullmatch(r"d([A-Za-z])(?:\^([0-9]+))?", tight[1])) and order[1] == variable[2]:
             power = f"^{order[1]}" if order[1] else ""
@@ -160,6 +198,9 @@ class _Writer:
         if re.fullmatch(r"d[a-z]", tight[0]):
             self.differential, above = tight[0][1], "1"
         return f"(({above})/({below}))"
+
+    def choice(self) -> str:
+        return f" binomial({self.group(one_digit=True)}, {self.group(one_digit=True)}) "
 
     def root(self) -> str:
         if self.ahead != "[":
@@ -285,40 +326,18 @@ class _Writer:
 
 
 _MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "vmatrix", "Bmatrix", "smallmatrix"})
-_GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "phi",
-        "varphi",
-        "chi",
-        "psi",
-        "omega",
-        "Delta",
-        "Sigma",
-        "Omega",
-        "Phi",
-        "Psi",
-        "Lambda",
-        "Theta",
-        "Gamma",
-    ]
+
+
+def _is_proper(above: str, below: str) -> bool:
+    """Whether a fraction is one that follows the whole part of a mixed number."""
+    return above.isdecimal() and below.isdecimal() and len(above + below) < 20 and 0 < int(above) < int(below)
+
+
+_GREEK_LETTERS = (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi "
+    "varphi chi psi omega Delta Sigma Omega Phi Psi Lambda Theta Gamma"
 )
+_GREEK = frozenset(_GREEK_LETTERS.split())
 _WRITTEN = {
     "cdot": "*",
     "times": "*",
@@ -370,7 +389,7 @@ _RULES: dict[str, Callable[[_Writer], str]] = {
     **dict.fromkeys(("left", "right"), _Writer.skipped),
     "lfloor": lambda writer: writer.bracketed("floor", "\\rfloor"),
     "lceil": lambda writer: writer.bracketed("ceil", "\\rceil"),
-    **dict.fromkeys(("binom", "dbinom", "tbinom"), lambda writer: f" binomial({writer.group()}, {writer.group()}) "),
+    **dict.fromkeys(("binom", "dbinom", "tbinom"), _Writer.choice),
     "begin": _Writer.environment,
     "pmod": lambda writer: f" (mod {writer.group()}) ",
     **dict.fromkeys(("mathrm", "text", "operatorname", "mathbf", "mathit"), lambda writer: writer.words()),

@@ -17,6 +17,7 @@ from qwed.engines._math_tokens import (
 )
 from qwed.engines._math_tree import (
     INFINITY,
+    ONE,
     Node,
     Refused,
     added,
@@ -32,8 +33,11 @@ from qwed.engines._math_tree import (
 )
 
 _BASE = re.compile(r"log_?([0-9]{1,4})")
+_TIMES_OR_CHOOSE = re.compile(r"[xX]10(?:\^|\*\*)|[CP][0-9]+.*", re.DOTALL)
 _DIFFERENTIAL = re.compile(r"d([A-Za-z])")
-_ALSO_NAMES = frozenset({"min", "sec", "gamma", "zeta", "rank", "trace", "mean", "median", "norm", "product", "root"})
+_ALSO_NAMES = frozenset(
+    {"min", "sec", "gamma", "zeta", "rank", "trace", "mean", "median", "norm", "product", "root", "degrees"}
+)
 _WORDS = frozenset({"of", "mod"})
 
 
@@ -51,7 +55,9 @@ class Parser(Cursor):
             term = self._product()
             percents.append(self.percent)
             terms.append(term if sign == "+" else negated(term))
-        if True in percents and False in percents:
+        # Of one, a part and a part to be added are the same.
+        of_one = percents == [False, True] and terms[0] == ONE
+        if True in percents and False in percents and not of_one:
             raise two_readings("%", "`10% of 200` and the sum, or `10/100`", start)
         self.percent = False
         return terms[0] if len(terms) == 1 else added(*terms)
@@ -72,12 +78,22 @@ class Parser(Cursor):
     def _factor(self, operator: str) -> Node:
         if operator == "percent":
             return over(number(100))
+        start = self.index
         factor = self._signed() if operator != " " else self._power()
         if self.in_units and operator == "/" and factor.kind == "number" and self.ahead.kind == "name":
-            factor = times(factor, self._power())
+            factor = self._unit_below(factor, start)
         if operator == "%":
             factor = times(over(number(100)), factor)
         return over(factor) if operator == "/" else factor
+
+    def _unit_below(self, factor: Node, start: int) -> Node:
+        """`m / 10 s` divides by a quantity, and `1/2 km` is half of one."""
+        above, sign, below = self.tokens[start - 2 : start + 1] if start > 1 else (self.ahead,) * 3
+        if above.kind != "number":
+            return times(factor, self._power())
+        if above.start + len(above.text) == sign.start and sign.start + 1 == below.start:
+            return factor
+        raise two_readings("/", "`(1/2) km` or `1/(2 km)`", sign.start)
 
     def _operator(self, before: str) -> str:
         """`*`, `/`, `mod`, `%` for "percent of", a space where multiplication is only implied, or nothing."""
@@ -92,7 +108,18 @@ class Parser(Cursor):
             return ""
         if self.behind.text == "0" and token.kind == "name" and token.start == self.behind.start + 1:
             raise two_readings(f"0{token.text}", "decimal digits, or the multiplication with `*`", token.start - 1)
-        if before in ("/", "mod") or self._may_be_exponent(token) or self._is_loose(token):
+        following = self.tokens[self.index + 1].text
+        if self.behind.kind == "number" and _TIMES_OR_CHOOSE.fullmatch(token.text + following):
+            raise two_readings(token.text, "`3*10^8` or `C(5, 2)`", token.start)
+        if self.behind.text.endswith(".") and token.text == "(":
+            raise two_readings(
+                ".(", "a fraction for a decimal that repeats, or the multiplication with `*`", token.start
+            )
+        if (
+            (before in ("/", "mod") and not self.is_half_of(token))
+            or self._may_be_exponent(token)
+            or self._is_loose(token)
+        ):
             raise two_readings(token.text, "the multiplication with `*`, and parentheses", token.start)
         return " "
 
@@ -100,6 +127,8 @@ class Parser(Cursor):
         """Whether the token starts a factor after an operand without a sign between them."""
         if token.text == "|":
             return self.bars == 0
+        if token.kind == "number":
+            return self.behind.text == "!"
         if token.kind != "name":
             # `a[0]` is an index to most people, and no product.
             return token.text in ("(", "\u221a") or (token.text == "[" and self.behind.kind != "name")

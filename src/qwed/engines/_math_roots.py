@@ -182,7 +182,7 @@ def _by_library(text: str, zero: Node, variable: str, values: Sequence[Node], fa
     found = within(_SECONDS, sp.solveset, reading.of(zero), reading.names[variable], sp.S.Reals)
     if found is None or not isinstance(found, sp.FiniteSet | sp.EmptySet.func):
         raise undecided(text)
-    real = list(found)
+    real = [root for root in found if _wrong(zero, variable, [tree_of(root)], text) is None]
     mine = distinct(values, text)
     if not all(value.is_real for value in mine):
         raise undecided(text)

@@ -151,6 +151,9 @@ class _Problem:
         found = z3.Real(f"{name} {len(self.functions)}", self.context)
         self.functions.append((name, inside, found))
         self.roots += _KNOWN_OF[name](inside, found)
+        if name == "ln":
+            self.insides.append(inside > 0)
+            self.real.append(self.insides[-1])
         if name in ("sin", "cos"):
             other = self.stand_in("cos" if name == "sin" else "sin", inside)
             self.roots.append(found * found + other * other == 1)
@@ -211,6 +214,7 @@ _KNOWN_OF: dict[str, Callable[[Term, Term], list[Term]]] = {
     "sin": lambda u, sin: [sin * sin <= 1, sin * sin <= u * u],
     "cos": lambda u, cos: [cos * cos <= 1, 2 * cos >= 2 - u * u],
     "exp": lambda u, exp: [exp > 0, exp >= 1 + u],
+    "ln": lambda u, ln: [z3.Implies(u > 0, z3.And(ln <= u - 1, ln * u >= u - 1))],
     "cosh": lambda u, cosh: [cosh >= 1, 2 * cosh >= 2 + u * u],
     "tanh": lambda u, tanh: [tanh * tanh < 1, tanh * u >= 0],
     "atan": lambda u, atan: [atan * u >= 0, atan * atan <= u * u],

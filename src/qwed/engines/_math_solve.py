@@ -28,6 +28,8 @@ _NONE = re.compile(
     r"(?i)\s*(?:\{\s*\}|\[\s*\]|\(\s*\)|none|no (?:real )?solutions?|empty(?: set)?|\u2205|\\emptyset|)\s*"
 )
 _ALL = re.compile(r"(?i)\s*(?:all (?:real )?(?:numbers|values|x)|all reals|R|any real number|every real number)\s*")
+_MAX_BRACKETS = 10
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
 _OUTSIDE = re.compile(r",(?![^(\[{]*[)\]}])|;|\bor\b|\band\b|\n|\u2228|\u2227")
 
 
@@ -49,7 +51,7 @@ def solve(query: str, parameters: Mapping[str, Any], facts: Facts) -> Verdict:
 
 
 def _equations(query: str) -> list[Claim]:
-    claims = [parse(plain(text), SMALL) for text in _OUTSIDE.split(query.strip(" {}[]")) if text.strip()]
+    claims = [parse(plain(text), SMALL) for text in _OUTSIDE.split(_bare(query, "[{")) if text.strip()]
     if not 0 < len(claims) <= 6:
         raise Refused("parameters_valid", "solve takes 1 to 6 equations parted by commas")
     return [link for claim in claims for link in (claim._replace(also=()), *claim.also)]
@@ -102,7 +104,47 @@ def _values(claimed: object, variable: str) -> list[Node]:
         parts = [_written(claimed)]
     if len(parts) > _MAX_SOLUTIONS:
         raise Refused("parameters_valid", f"`claimed_result` lists at most {_MAX_SOLUTIONS} solutions such as `2, -2`")
-    return [_value(part, variable) for part in parts]
+    return [_value(part.replace("\u00b1", sign), variable) for part in parts for sign in _signs_in(part)]
+
+
+def _without_braces(text: str) -> str:
+    """The braces that LaTeX writes around a set, as brackets: its other braces group."""
+    return re.sub(r"(?:\\left\s*)?\\\{", "[", re.sub(r"(?:\\right\s*)?\\\}", "]", text))
+
+
+def _bare(text: str, openers: str) -> str:
+    """The text without the brackets around all of it, and without one that lost its partner."""
+    text = text.strip()
+    for _ in range(_MAX_BRACKETS):
+        if not text:
+            break
+        first, last = text[0] in openers, text[-1] in _CLOSERS and _CLOSERS[text[-1]] in openers
+        depth = sum((mark in openers) - (_CLOSERS.get(mark, " ") in openers) for mark in text)
+        if first and (depth > 0 or (last and _closes_at_end(text, openers))):
+            text = text[1:] if depth > 0 else text[1:-1]
+        elif last and depth < 0:
+            text = text[:-1]
+        else:
+            break
+        text = text.strip()
+    return text
+
+
+def _closes_at_end(text: str, openers: str) -> bool:
+    """Whether the bracket at the start is closed by the one at the end."""
+    depth = 0
+    for index, mark in enumerate(text):
+        depth += (mark in openers) - (_CLOSERS.get(mark, " ") in openers)
+        if depth == 0:
+            return index == len(text) - 1
+    return False
+
+
+def _signs_in(part: str) -> tuple[str, ...]:
+    """Both signs where the text has one of two, as in `\u00b12`."""
+    if part.count("\u00b1") > 1:
+        raise Refused("unambiguous", f"{clip(part)} has several readings: write one `\u00b1` in each solution")
+    return ("+", "-") if "\u00b1" in part else ("",)
 
 
 def _listed(claimed: str) -> list[str]:
@@ -110,9 +152,10 @@ def _listed(claimed: str) -> list[str]:
         return []
     if re.fullmatch(r"(?:[a-z]\s*=)?\s*[1-9][0-9]{0,2},[0-9]{3}", claimed):
         raise Refused("unambiguous", f"{clip(claimed)} has two readings: write 1000, or a space after the comma")
-    text = claimed.strip()
+    text = _without_braces(claimed.strip())
+    text = re.sub(r"\+/-|\\pm(?![A-Za-z])", "\u00b1", text)
     text = re.sub(r"^[A-Za-z]\w*\s*(?:in|\u2208|\\in|=)\s*(?=[\[{])", "", text)
-    return [part for part in _OUTSIDE.split(text.strip(" []{}")) if part.strip()]
+    return [part for part in _OUTSIDE.split(_bare(text, "[{")) if part.strip()]
 
 
 def _written(part: object) -> str:
@@ -236,9 +279,9 @@ def _points(claimed: object, names: tuple[str, ...]) -> list[list[Node]]:
     if _NONE.fullmatch(claimed):
         return []
     points = []
-    for text in re.split(r"\bor\b|;|\)\s*,\s*(?=\()", claimed):
-        inside = re.sub(r"^\s*\(?\s*[A-Za-z, ]+\)\s*=", "", text).strip(" (){}[]")
-        points.append(_in_order([part for part in re.split(r",|\band\b", inside) if part.strip()], names))
+    for text in re.split(r"\bor\b|;|\)\s*,\s*(?=\()", _without_braces(claimed)):
+        inside = re.sub(r"^\s*\(?\s*[A-Za-z, ]+\)\s*=", "", text)
+        points.append(_in_order([part for part in re.split(r",|\band\b", _bare(inside, "([{")) if part.strip()], names))
     return points
 
 

@@ -130,11 +130,17 @@ def _whole(function: Callable[..., Expr]) -> Callable[..., Expr]:
     return of_whole_numbers
 
 
+_REMAINDER = sp.Function("mod", real=True)
+"""A remainder of something unknown, of which the symbolic library knows nothing either."""
+
+
 def _modulo(number: Expr, modulus: Expr) -> Expr:
-    if not (number.is_Rational and modulus.is_Rational):
-        raise Refused("decidable", "`mod` is only decided for numbers")
     if modulus == 0:
         raise division_by_zero()
+    if modulus.is_Rational and number.free_symbols and all(symbol.is_integer for symbol in number.free_symbols):
+        return _REMAINDER(number, modulus)
+    if not (number.is_Rational and modulus.is_Rational):
+        raise Refused("decidable", "`mod` is only decided for numbers and for variables assumed to be integers")
     return number - modulus * sp.floor(number / modulus)
 
 

@@ -106,6 +106,8 @@ _HINTS = {
     "\\": "check the LaTeX",
     "'": "write `diff(f, x)`",
     ";": "claim one thing at a time",
+    "\u2248": "write `=` and give a `tolerance`",
+    "~": "write `=` and give a `tolerance`",
 }
 
 

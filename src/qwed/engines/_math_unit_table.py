@@ -23,11 +23,12 @@ _WORDS = (
     "yard mile nautical_mile gram kilogram milligram microgram tonne pound ounce stone second minute hour day week "
     "millisecond microsecond nanosecond liter litre milliliter millilitre gallon quart cup tablespoon teaspoon joule "
     "kilojoule watt kilowatt megawatt newton pascal kilopascal volt ampere coulomb farad hertz kilohertz megahertz "
-    "gigahertz calorie kilocalorie kelvin mole hectare atmosphere knot lightyear parsec angstrom horsepower"
+    "gigahertz calorie kilocalorie kelvin mole hectare atmosphere knot lightyear parsec angstrom horsepower "
+    "bit byte kilobyte megabyte gigabyte terabyte kilobit megabit gigabit pint fluid_ounce"
 )
 _SYMBOLS = (
     "ft yd mi lb oz gal qt tbsp tsp mph kph psi atm mmHg torr Btu BTU hp kn ha min h hr day week Wh kWh MWh GWh mAh Ah "
-    "KiB MiB GiB TiB au ly pc eV keV MeV GeV inch kcal nmi"
+    "KiB MiB GiB TiB au ly pc eV keV MeV GeV inch kcal nmi bps kbps Mbps Gbps Mb Gb Tb"
 )
 _OTHER_NAMES = {
     "sec": "second",
@@ -57,6 +58,9 @@ _OTHER_NAMES = {
     "nmi": "nautical_mile",
     "in": "inch",
     "au": "astronomical_unit",
+    "Mb": "megabit",
+    "Gb": "gigabit",
+    "Tb": "terabit",
 }
 _DIMENSIONS = {
     "[length]": "length",
@@ -79,6 +83,7 @@ _OURS = {
     # A month or year has no one length in days, so it only converts to the other.
     **dict.fromkeys(("month", "months"), Unit(Fraction(1), _CALENDAR)),
     **dict.fromkeys(("year", "years", "yr"), Unit(Fraction(12), _CALENDAR)),
+    "mpg": Unit(Fraction("1609.344") / Fraction("0.003785411784"), {"length": Fraction(-2)}),
     "dozen": Unit(Fraction(12), {}),
 }
 

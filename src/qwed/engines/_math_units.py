@@ -32,12 +32,25 @@ from qwed.engines._math_unit_table import Unit, unit_of
 from qwed.engines.arithmetic import NotQuick, rational
 from qwed.words import Status, Verdict
 
+_SPOKEN = (
+    (re.compile(r"\b(?:square|sq)\.?\s+([A-Za-z]+)"), r"\1^2"),
+    (re.compile(r"\b(?:cubic|cu)\.?\s+([A-Za-z]+)"), r"\1^3"),
+    (re.compile(r"\bnautical\s+mile"), "nautical_mile"),
+    (re.compile(r"\blight[ -]year"), "lightyear"),
+    (re.compile(r"\s+per\s+"), "/"),
+    (re.compile(r"\b([kcdm]?m)([23])\b"), r"\1^\2"),
+)
+"""Units of several words, as they are written here."""
+_AMOUNT = r"[0-9]+(?:\.[0-9]+)?\s*[A-Za-z]+"
+_COMPOUND = re.compile(rf"{_AMOUNT}(?:\s+(?:and\s+)?{_AMOUNT})+")
+"""`5 ft 6 in`, which is a sum."""
 _DEGREES = re.compile(r"(?:\u00b0|deg(?:rees)?\s*)\s*(C|F|K|Celsius|Fahrenheit)\b")
 _TEMPERATURES = {
     "degC": (Fraction(1), Fraction("273.15")),
     "degF": (Fraction(5, 9), Fraction("459.67") * Fraction(5, 9)),
     "K": (Fraction(1), Fraction(0)),
 }
+_TONS = frozenset({"ton", "tons"})
 _OFFSET = frozenset({"degC", "degF"})
 
 
@@ -54,6 +67,9 @@ def judge_units(text: str, parameters: Mapping[str, Any]) -> Verdict | None:
     if wanted is not None and not isinstance(wanted, str):
         raise Refused("parameters_valid", "`unit` must be the name of a unit such as `km`")
     text = _DEGREES.sub(lambda found: f" deg{found[1][0]} ", text)
+    for spoken, written in _SPOKEN:
+        text = spoken.sub(written, text)
+    text = _COMPOUND.sub(lambda found: _summed(found[0]), text)
     claim = _parsed(text, wanted, parameters.get("claimed_result"))
     if claim is None:
         return None
@@ -63,6 +79,12 @@ def judge_units(text: str, parameters: Mapping[str, Any]) -> Verdict | None:
     if wanted is None and all(len(name) == 1 for name in names):
         return _letters(claim, parameters)
     return _chain(claim, parameters)
+
+
+def _summed(compound: str) -> str:
+    amounts = re.findall(_AMOUNT, compound)
+    units = {amount.strip("0123456789. ") for amount in amounts}
+    return f"({' + '.join(amounts)})" if len(units) == len(amounts) else compound
 
 
 def _parsed(text: str, wanted: str | None, claimed: object) -> Claim | None:
@@ -77,6 +99,8 @@ def _parsed(text: str, wanted: str | None, claimed: object) -> Claim | None:
     names = names_in(*(side for link in links for side in (link.left, link.right)))
     if not names or any(has_forms(side) for link in links for side in (link.left, link.right) if side is not None):
         return None
+    if _TONS.intersection(names) and any(_has_quantity(link) for link in links):
+        raise Refused("decidable", "a ton has two sizes: write `tonne` for 1000 kg or `2000 lb`")
     known = all(name in _OFFSET or unit_of(name) is not None for name in names)
     if not known or (wanted is None and not any(_has_quantity(link) for link in links)):
         return None
@@ -116,16 +140,21 @@ def _in_unit(claim: Claim, wanted: str) -> Claim:
 
 def _letters(claim: Claim, parameters: Mapping[str, Any]) -> Verdict | None:
     """Names of one letter may be variables: units speak only where they agree and the variables do not settle it."""
-    try:
-        if claim.right is None or judge(claim, parameters.get("tolerance")).status is Status.VERIFIED:
-            return None
-    except Refused:
-        pass
+    if claim.right is None or _settled_by_variables(claim, parameters):
+        return None
     try:
         verdict = _chain(claim, parameters)
     except Refused:
         return None
     return verdict if "dimensions" not in verdict.result else None
+
+
+def _settled_by_variables(claim: Claim, parameters: Mapping[str, Any]) -> bool:
+    try:
+        parse(claim.text)
+        return judge(claim, parameters.get("tolerance")).status is Status.VERIFIED
+    except Refused:
+        return False
 
 
 def _chain(claim: Claim, parameters: Mapping[str, Any]) -> Verdict:
@@ -305,6 +334,6 @@ def _kelvin(node: Node | None) -> Node:
     while node is not None and node.kind == "negative":
         node, sign = node.args[0], -sign
     plain = node is not None and node.kind == "product" and node.args[-1] == named(scale)
-    if node is None or not plain or names_in(*node.args[:-1]):
+    if node is None or not plain or len(node.args) != 2 or names_in(node.args[0]):
         raise Refused("defined", "a sum or multiple of temperatures has two readings: compare single ones")
     return added(times(number(sign * factor), *node.args[:-1]), number(shift))

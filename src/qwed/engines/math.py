@@ -21,7 +21,7 @@ from qwed.engines._math_notation import plain
 from qwed.engines._math_operations import OPERATION_ALIASES, OPERATIONS, operate
 from qwed.engines._math_syntax import parse
 from qwed.engines._math_tokens import ARITY
-from qwed.engines._math_tree import Refused, clip
+from qwed.engines._math_tree import Refused, clip, names_in
 from qwed.engines._math_units import judge_units
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.protocol import EngineRequest
@@ -49,6 +49,10 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 _SMALL_WORDS = frozenset(
     {"what", "is", "are", "the", "plus", "minus", "times", "equals", "equal", "divided", "squared", "sum", "of", "and"}
 )
+_SPOKEN = frozenset(
+    {"is", "are", "plus", "minus", "times", "equals", "divided", "squared", "cubed", "halved", "doubled"}
+)
+"""Words that no variable is called."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ def _answer(query: str, parameters: Mapping[str, Any]) -> Verdict:
     if in_units is not None:
         return in_units
     claim = parse(text)
+    if _SPOKEN.intersection(names_in(claim.left, claim.right)):
+        raise _sentence(query)
     shown = claim if claim.also else claim._replace(text=query.strip())
     return judge(shown, parameters.get("tolerance"), facts)
 
@@ -132,5 +138,9 @@ def _or_sentence(query: str, refusal: Refused) -> Refused:
     words = [word.lower() for word in _WORD.findall(query) if word.lower() not in ARITY]
     if len(words) < 2 and not _SMALL_WORDS.intersection(words):
         return refusal
+    return _sentence(query)
+
+
+def _sentence(query: str) -> Refused:
     hint = "write it as a formula such as `2+2 = 4`"
     return Refused("is_formal", f"{clip(query)} reads like a sentence, which is not decided here: {hint}")
