@@ -139,7 +139,7 @@ def _exponents(node: Node) -> Iterator[Node]:
 
 def _is_large(node: Node) -> bool:
     if node.kind == "number":
-        return abs(node.value) > _LARGEST
+        return not -_LARGEST <= node.value <= _LARGEST
     return node.kind in ("power", "infinity") or node.name in _GROWS
 
 

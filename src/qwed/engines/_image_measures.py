@@ -117,8 +117,8 @@ def compared_bytes(phrase: str, text: str, unit: str, picture: Picture) -> Findi
 
 def _holds(compare: Compare, size: Fraction, wanted: Fraction, factor: int, decimals: int) -> bool:
     if factor == 1 or compare not in (operator.eq, operator.ne):
-        return compare(size, wanted * factor)
-    return compare(round(size / factor, decimals), wanted)
+        return bool(compare(size, wanted * factor))
+    return bool(compare(round(size / factor, decimals), wanted))
 
 
 def decimals_of(text: str) -> int:

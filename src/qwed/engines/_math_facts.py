@@ -205,7 +205,8 @@ def values_for(fact: Fact) -> tuple[Fraction, ...]:
         start, way = (fact.low, 1) if fact.low is not None else (fact.high, -1)
         edge = Fraction(start if start is not None else 0)
         steps = range(13) if fact.integer else _STEPS
-        found = [*_NUMBERS[:6], *((edge // 1 if fact.integer else edge) + way * step for step in steps)]
+        start_at = Fraction(edge // 1) if fact.integer else edge
+        found = [*_NUMBERS[:6], *(start_at + way * step for step in steps)]
     else:
         found = (*_NUMBERS, *map(Fraction, (4, -3, 6, -5, 8))) if fact.integer else _NUMBERS
     return tuple(dict.fromkeys(value for value in found if fact.allows(value)))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from qwed.engines._math_latex_words import GREEK, MATRICES, WRITTEN
 from qwed.engines._math_tokens import ARITY, function_of
 from qwed.engines._math_tree import Refused, clip, two_readings
 
@@ -146,7 +147,7 @@ class _Writer:
         """Letters beside each other are factors, unless they spell a function or a word of the grammar."""
         if function_of(token) in ARITY or token in ("mod", "of", "oo", "pi"):
             return f" {token} "
-        *first, last = token
+        first, last = token[:-1], token[-1]
         spaced = "".join(f" {letter}" for letter in first)
         if self.ahead != "_":
             return f"{spaced} {last} "
@@ -158,9 +159,9 @@ class _Writer:
 
     def _command(self, token: str) -> str:
         name = token[1:].rstrip("*")
-        if name in _WRITTEN:
-            return _WRITTEN[name]
-        if name in _GREEK:
+        if name in WRITTEN:
+            return WRITTEN[name]
+        if name in GREEK:
             return self._letters_of_greek(name)
         rule = _RULES.get(name)
         if rule is not None:
@@ -317,7 +318,7 @@ class _Writer:
                 cells = []
             if mark == "\\end":
                 break
-        if self.group().replace(" ", "") != kind or kind not in _MATRICES:
+        if self.group().replace(" ", "") != kind or kind not in MATRICES:
             raise Refused("syntax_valid", f"cannot read the environment {clip(kind)}: write a `pmatrix`")
         if rows[-1] == [""]:
             rows.pop()
@@ -325,60 +326,11 @@ class _Writer:
         return f" det([{text}]) " if kind == "vmatrix" else f"[{text}]"
 
 
-_MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "vmatrix", "Bmatrix", "smallmatrix"})
-
-
 def _is_proper(above: str, below: str) -> bool:
     """Whether a fraction is one that follows the whole part of a mixed number."""
     return above.isdecimal() and below.isdecimal() and len(above + below) < 20 and 0 < int(above) < int(below)
 
 
-_GREEK_LETTERS = (
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi rho sigma tau phi "
-    "varphi chi psi omega Delta Sigma Omega Phi Psi Lambda Theta Gamma"
-)
-_GREEK = frozenset(_GREEK_LETTERS.split())
-_WRITTEN = {
-    "cdot": "*",
-    "times": "*",
-    "ast": "*",
-    "div": "/",
-    "le": "<=",
-    "leq": "<=",
-    "leqslant": "<=",
-    "ge": ">=",
-    "geq": ">=",
-    "geqslant": ">=",
-    "ne": " != ",
-    "neq": " != ",
-    "lt": "<",
-    "gt": ">",
-    "pi": " pi ",
-    "infty": " oo ",
-    "to": "->",
-    "rightarrow": "->",
-    "circ": "\u00b0",
-    "degree": "\u00b0",
-    "%": "%",
-    "bmod": " mod ",
-    "equiv": "\u2261",
-    **dict.fromkeys((",", ";", "!", ":", " ", "quad", "qquad", "big", "Big", "bigl", "bigr", "Bigl", "Bigr"), " "),
-    "lvert": "|",
-    "rvert": "|",
-    "vert": "|",
-    "mid": "|",
-    "{": "{",
-    "}": "}",
-    "partial": "d",
-    "lbrace": "{",
-    "rbrace": "}",
-    "lbrack": "[",
-    "rbrack": "]",
-    "top": "top",
-    "imath": " i ",
-    "dx": " dx ",
-    "emptyset": "{}",
-}
 _RULES: dict[str, Callable[[_Writer], str]] = {
     **dict.fromkeys(("frac", "dfrac", "tfrac", "cfrac"), _Writer.fraction),
     "sqrt": _Writer.root,

@@ -139,7 +139,7 @@ def _power(base: Value, exponent: Value) -> Value:
         value = rational(exponent) if isinstance(exponent, Node) else None
     except NotQuick:
         value = None
-    if value is None or value.denominator != 1 or abs(value) > _MAX_POWER:
+    if value is None or value.denominator != 1 or not -_MAX_POWER <= value <= _MAX_POWER:
         raise Refused("defined", f"a matrix is raised to a whole power from -{_MAX_POWER} to {_MAX_POWER}")
     size = _square(table).size[0]
     total = Table(tuple(tuple(ONE if row == column else ZERO for column in range(size)) for row in range(size)))

@@ -97,12 +97,12 @@ class _Problem:
         return solver.model() if solver.check() == z3.sat else None
 
     def proves(self, claim: Term) -> bool:
-        return self._ask(*self.given, *self.real, *self.roots, z3.Not(claim)) == z3.unsat
+        return bool(self._ask(*self.given, *self.real, *self.roots, z3.Not(claim)) == z3.unsat)
 
     def proves_of_roots(self) -> bool:
         """Whether what stands under the roots is never negative."""
         quotients = [part for part in self.real if not any(part is inside for inside in self.insides)]
-        return self._ask(*self.given, *quotients, *self.roots, z3.Not(z3.And(*self.insides))) == z3.unsat
+        return bool(self._ask(*self.given, *quotients, *self.roots, z3.Not(z3.And(*self.insides))) == z3.unsat)
 
     def decides(self, claim: Term) -> bool | None:
         answer = self._ask(*self.given, *self.roots, z3.Not(claim))

@@ -85,7 +85,7 @@ def _everywhere(query: str, claim: Claim, facts: Facts) -> Verdict:
 def _solutions(query: str, zero: Node, variable: str) -> Verdict:
     polynomial = polynomial_of(zero, variable)
     roots = within(_SECONDS, sp.roots, polynomial) if polynomial is not None else None
-    if roots is None or sum(roots.values()) != polynomial.degree():
+    if roots is None or polynomial is None or sum(roots.values()) != polynomial.degree():
         raise undecided(query)
     texts = sorted(str(root) for root in roots)
     verdict = computed(query, Shown(", ".join(texts)))
