@@ -14,13 +14,15 @@ from qwed.engines._fact_words import (
     NEGATORS,
     NEUTRAL,
     PREPOSITIONS,
+    PRESENT,
     QUANTIFIERS,
     stem,
 )
 
 MAX_ITEMS = 60
 _BE = stem("is").stem
-_FAILING = frozenset(stem(word).stem for word in FAILING)
+# By their forms: what a synonym of `decline` says of a number is no refusal.
+_FAILING = frozenset(form for word in FAILING for form in (word, f"{word}s", f"{word.removesuffix('e')}ed"))
 _AUXILIARIES = frozenset({"has", "have", "had"})
 _NO_PARTICIPLES = frozenset({"was", "were", "had", "did", "cost", "cut", "hit", "set", "put", "read"})
 _RELATIVE = frozenset({"which", "who", "whose", "where", "whom"})
@@ -62,6 +64,9 @@ def clause_of(tokens: Sequence[Token], dropped: frozenset[str] = NEUTRAL) -> lis
     if not items or len(items) > MAX_ITEMS:
         return []
     negative, items = _denial(_unperfect(items))
+    if negative:
+        # What is not done to any is not done to one.
+        items = [item for item in items if item.text != "any"]
     quantifier, items = _quantifier(items)
     if quantifier and negative:
         quantifier, negative = ("notall", "") if quantifier == "all" and negative == "first" else ("?", negative)
@@ -105,9 +110,9 @@ def _is_negator(items: Sequence[Item], at: int) -> str:
         return "never" if item.text == "never" else "not"
     if item.text == "no" and at > 0:
         return "nolonger" if at + 1 < len(items) and items[at + 1].text == "longer" else "not"
-    if (item.stem in _FAILING or item.text == "unable") and at + 1 < len(items) and items[at + 1].text == "to":
-        return "failed"
-    return ""
+    refusing = item.text in _FAILING or item.text == "unable"
+    to_do = at + 2 < len(items) and items[at + 1].text == "to" and items[at + 2].slot is None
+    return "failed" if refusing and to_do else ""
 
 
 def _denial(items: list[Item]) -> tuple[str, list[Item]]:
@@ -159,12 +164,20 @@ def _voices(items: list[Item]) -> Iterator[tuple[list[Item], bool]]:
             by = next((n for n in range(at + 2, len(items)) if items[n].text == "by"), None)
             if by is None or by + 1 >= len(items) or items[by + 1].slot is not None or _acting(items[by + 1]):
                 return
-            end = next((n for n in range(by + 1, len(items)) if items[n].text in PREPOSITIONS), len(items))
+            end = _agent_end(items, by + 1)
             verb = items[at + 1]._replace(past=items[at].past)
             yield [*items[by + 1 : end], verb, *items[:at], *items[at + 2 : by], *items[end:]], False
             if not any(item.text in BLOCKING for item in items[by:end]):
                 yield [*items[:by], *items[end:]], True
             return
+
+
+def _agent_end(items: Sequence[Item], start: int) -> int:
+    """Where an agent ends: before a preposition, unless that says of which house plain people are."""
+    end = next((n for n in range(start, len(items)) if items[n].text in PREPOSITIONS), len(items))
+    people = end > start and not any(item.capital for item in items[start:end])
+    housed = people and end + 2 == len(items) and items[end].text == "at" and items[end + 1].capital
+    return len(items) if housed else end
 
 
 def _acting(item: Item) -> bool:
@@ -212,7 +225,20 @@ def pieces_of(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     for piece in list(found):
         if not any(token.text in BLOCKING or token.text == ":" for token in piece):
             found.extend(_coordinated(piece))
-    return found
+    return found + _contrasted(whole)
+
+
+def _contrasted(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """The clauses of `A does this but does not do that`."""
+    cut = next((at for at, token in enumerate(tokens) if token.text == "but"), 0)
+    first, second = tokens[: cut - (tokens[cut - 1].text == ",")], tokens[cut + 1 :]
+    if not cut or len(second) < 4 or second[0].text not in ("do", "does", "did") or second[1].text != "not":
+        return []
+    if any(token.text in BLOCKING or token.text in (",", ":", ";") for token in (*first, *second[2:])):
+        return []
+    done = stem(second[2].text).stem
+    verb = next((at for at, token in enumerate(first) if stem(token.text).stem == done or is_verb(token)), 0)
+    return [first, [*first[:verb], *second]] if verb else []
 
 
 def _without_brackets(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -234,7 +260,7 @@ _REMARKS = frozenset({"formerly", "born", "known", "also", "as", "called", "and"
 def _without_relative(tokens: Sequence[Token]) -> Sequence[Token]:
     """The sentence without `, which ...,`."""
     for at in range(1, len(tokens) - 1):
-        if tokens[at].text != "," or tokens[at + 1].text not in _RELATIVE | CONSEQUENCES:
+        if tokens[at].text != "," or not _follows(tokens, at + 1):
             continue
         end = next((n for n in range(at + 2, len(tokens)) if tokens[n].text == ","), len(tokens))
         if any(token.text in BLOCKING for token in tokens[at + 2 : end]):
@@ -243,22 +269,36 @@ def _without_relative(tokens: Sequence[Token]) -> Sequence[Token]:
     return tokens
 
 
+def _follows(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what starts behind a comma adds to the sentence: `which ...`, `making it ...`, `up 12% from 2022`."""
+    change = tokens[at].text in ("up", "down") and at + 1 < len(tokens) and tokens[at + 1].kind == "number"
+    return change or tokens[at].text in _RELATIVE | CONSEQUENCES
+
+
 def _without_apposition(tokens: Sequence[Token]) -> Sequence[Token]:
     """The sentence without `, the head of sales,` behind its subject."""
     commas = [at for at, token in enumerate(tokens) if token.text == ","]
     if len(commas) != 2 or commas[1] == len(tokens) - 1:
         return tokens
     inner = tokens[commas[0] + 1 : commas[1]]
-    if not inner or inner[0].text not in ("a", "an", "the") or any(_verbal(token) for token in inner):
+    if not inner or inner[0].text not in ("a", "an", "the") or any(is_verb(token) for token in inner):
         return tokens
-    if any(_verbal(token) for token in tokens[: commas[0]]) or any(token.text in BLOCKING for token in inner):
+    if any(is_verb(token) for token in tokens[: commas[0]]) or any(token.text in BLOCKING for token in inner):
         return tokens
     return [*tokens[: commas[0]], *tokens[commas[1] + 1 :]]
 
 
-def _verbal(token: Token) -> bool:
+def is_verb(token: Token) -> bool:
+    """Whether a word is known to be the verb of a clause."""
     sense = stem(token.text)
-    return token.kind == "word" and (sense.past or token.text in ("is", "are", "has", "have", "be"))
+    present = token.text.endswith("s") and not token.capital and sense.stem in PRESENT
+    return token.kind == "word" and (sense.past or present or token.text in ("is", "are", "has", "have", "be"))
+
+
+def _presents(tokens: Sequence[Token]) -> frozenset[str]:
+    """The verbs in `s` of a half that ends in a circumstance."""
+    limited = any(token.text in ("on", "during", "for", "in", "except", "with") for token in tokens)
+    return frozenset(token.text for token in tokens if stem(token.text).stem in PRESENT) if limited else frozenset()
 
 
 def _coordinated(tokens: Sequence[Token]) -> list[Sequence[Token]]:
@@ -271,11 +311,13 @@ def _coordinated(tokens: Sequence[Token]) -> list[Sequence[Token]]:
         return []
     comma = tokens[cut - 1].text == ","
     first, second = tokens[: cut - comma], tokens[cut + 1 :]
-    verb = next((at for at, token in enumerate(first) if _verbal(token)), None)
+    verb = next((at for at, token in enumerate(first) if is_verb(token)), None)
     if verb in (None, 0) or not second or any(token.text == "," for token in first[verb:]):
         return []
-    if _verbal(second[0]):
-        return [first, [*first[:verb], *second]]
-    if comma and any(_verbal(token) for token in second) and not any(token.text == "," for token in first):
+    if is_verb(second[0]):
+        # What is so on some days, or for some, may be said of both halves.
+        shared = not stem(second[0].text).past and second[0].text in _presents(second)
+        return [] if shared else [first, [*first[:verb], *second]]
+    if comma and any(is_verb(token) for token in second) and not any(token.text == "," for token in first):
         return [first, second]
     return []

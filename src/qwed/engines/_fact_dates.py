@@ -80,7 +80,8 @@ def _year_at(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
 def _full(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | None:
     """`2020-03-05`, `5 March 2020`, `March 5, 2020`, `March 2020`, `5 March`, `March`."""
     if tokens[at].kind == "iso":
-        return _days(*map(int, tokens[at].text.split("-")), at + 1)
+        iso = [int(part) for part in tokens[at].text.split("-")]
+        return _days(iso[0], iso[1], iso[2], at + 1)
     day = _number_at(tokens, at, 2)
     middle = at + (day is not None)
     middle += middle < len(tokens) and day is not None and tokens[middle].text == "of"

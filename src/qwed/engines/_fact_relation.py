@@ -16,13 +16,16 @@ from qwed.engines._fact_words import (
     EVENTS,
     EXCLUDED,
     LABELS,
+    ONCE,
     ONE_PLACE,
     ONE_SUBJECT,
     PLACED,
     PRONOUNS,
     SEQUENTIAL,
+    SPANNED,
     opposite,
     stem,
+    stems,
 )
 
 SUPPORTS, REFUTES = "supports", "refutes"
@@ -77,6 +80,8 @@ def _identical(one: Item, other: Item) -> bool:
 
 def _positive(evidence: Clause, claim: Clause) -> Relation | None:
     stated = _without_circumstance(evidence.items, claim.items)
+    if len(stated) < len(evidence.items) and evidence.items[len(stated)].text in _WIDENING:
+        evidence = evidence._replace(weaker=True)
     if _swapped(evidence._replace(items=tuple(stated)), claim):
         return Relation(REFUTES, "role")
     slots = _slots(stated, claim.items)
@@ -88,7 +93,8 @@ def _positive(evidence: Clause, claim: Clause) -> Relation | None:
         slots += [found] if found else []
     if not slots:
         return Relation(SUPPORTS)
-    return Relation(REFUTES, slots[0]) if len(slots) == 1 and not evidence.weaker else None
+    once = slots[0] == "date" and any(item.past and item.stem in ONCE for item in claim.items)
+    return Relation(REFUTES, slots[0]) if len(slots) == 1 and (once or not evidence.weaker) else None
 
 
 def _quantifiers(evidence: Clause, claim: Clause) -> str | None:
@@ -108,10 +114,15 @@ def _dates(evidence: Clause, claim: Clause) -> str | None:
     if one is None or evidence.predicate_date != claim.predicate_date:
         return None
     found = compare_dates(one, other)
-    counted = any(isinstance(item.slot, Quantity) for item in claim.items)
+    counted = _counts(claim.items)
     if found == SAME:
         return "" if one == other or not counted else None
     return "date" if found == APART and not counted and (_event(claim) or claim.predicate_date) else None
+
+
+def _counts(items: Sequence[Item]) -> bool:
+    """Whether a number says how many."""
+    return any(isinstance(item.slot, Quantity) and not _identifies(items, at) for at, item in enumerate(items))
 
 
 def _event(clause: Clause) -> bool:
@@ -204,7 +215,9 @@ def _swapped(evidence: Clause, claim: Clause) -> bool:
         return False
     if claim.when not in (None, evidence.when):
         return False
-    items = list(evidence.items)
+    tail = _common_tail(evidence.items, claim.items)
+    items = list(evidence.items[: len(evidence.items) - tail])
+    claim = claim._replace(items=claim.items[: len(claim.items) - tail])
     for at in range(len(items)):
         middle = _middle(items, at)
         if not 0 < at <= at + middle < len(items) or not middle:
@@ -216,6 +229,17 @@ def _swapped(evidence: Clause, claim: Clause) -> bool:
         if all(map(_identical, swapped, claim.items)) and not all(map(_identical, items, claim.items)):
             return True
     return False
+
+
+def _common_tail(evidence: Sequence[Item], claim: Sequence[Item]) -> int:
+    """How many items at the end are the same in both, from a preposition on: `... as chief executive`."""
+    length = 0
+    while length < len(claim) and _identical(evidence[-1 - length], claim[-1 - length]):
+        length += 1
+    return next((n for n in range(length, 0, -1) if claim[-n].text in _CIRCUMSTANCES), 0)
+
+
+_CIRCUMSTANCES = frozenset({"as", "for", "in"})
 
 
 def _middle(items: Sequence[Item], at: int) -> int:
@@ -231,11 +255,39 @@ def _middle(items: Sequence[Item], at: int) -> int:
 
 
 def _without_circumstance(evidence: Sequence[Item], claim: Sequence[Item]) -> Sequence[Item]:
-    """An event without the place or the price at its end, which the claim leaves out."""
-    left = len(evidence) - len(claim)
-    if left != 2 or not any(item.past and item.stem in EVENTS for item in evidence):
-        return evidence
+    """An event without the places, people and prices at its end, which the claim leaves out."""
+    kept = evidence
+    while len(kept) >= len(claim) + 2 and _is_circumstance(kept):
+        kept = kept[:-2]
+    if len(kept) == len(claim) + 3 and _is_spread(kept[-3:]):
+        return kept[:-3]
+    return kept if len(kept) == len(claim) else evidence
+
+
+_WIDENING = frozenset({"from", "to", "as"})
+"""Without these a sentence speaks of fewer things than there may be: another number or day does not contradict it."""
+
+
+def _is_circumstance(evidence: Sequence[Item]) -> bool:
+    verbs = {item.stem for item in evidence if item.past}
     preposition, thing = evidence[-2], evidence[-1]
-    price = preposition.text == "for" and isinstance(thing.slot, Quantity) and thing.slot.unit in _PRICES
-    place = preposition.text == "in" and thing.capital and any(item.stem in PLACED for item in evidence)
-    return evidence[:-2] if price or place else evidence
+    if not verbs & EVENTS:
+        return False
+    if preposition.text == "for":
+        return isinstance(thing.slot, Quantity) and thing.slot.unit in _PRICES
+    if preposition.text == "as":
+        return bool(verbs & _SUCCESSIONS) and thing.slot is None and not thing.past
+    if preposition.text in ("from", "to"):
+        return thing.capital and bool(verbs & _MOVED) and not _counts(evidence)
+    return preposition.text == "in" and thing.capital and any(item.stem in PLACED for item in evidence)
+
+
+_SUCCESSIONS = stems("succeed hire appoint join")
+_MOVED = stems("acquire sell launch return deliver donate depart graduate hire")
+
+
+def _is_spread(end: Sequence[Item]) -> bool:
+    """`in 24 countries`: over all of them."""
+    preposition, number, places = end
+    many = isinstance(number.slot, Quantity) and not number.slot.unit and not number.slot.open
+    return preposition.text in ("in", "across") and many and places.stem in SPANNED

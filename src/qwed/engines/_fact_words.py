@@ -18,6 +18,15 @@ NEUTRAL = _words(
     "however moreover additionally meanwhile notably indeed therefore thus consequently furthermore located situated"
 )
 """Words that say nothing."""
+TITLES = (
+    "chief executive officer",
+    "chief financial officer",
+    "chief technology officer",
+    "chief operating officer",
+    "chief executive",
+    *("ceo", "cfo", "cto", "coo", "chairman", "chairwoman", "professor", "senator", "co-founder"),
+)
+"""What stands before a name and may be left out: whoever it is did it."""
 DROPPED = NEUTRAL | _words(
     "officially formally recently also successfully finally later subsequently today currently now already just only"
 )
@@ -85,6 +94,8 @@ threw=throw thrown=throw understood=understand withdrew=withdraw withdrawn=withd
 overtook=overtake overthrew=overthrow bound=bind fed=feed died=die tied=tie lied=lie felt=feel heard=hear
 forbidden=forbid forbade=forbid slid=slide spun=spin split=split spread=spread stuck=stick swept=sweep tore=tear
 torn=tear woke=wake wound=wind bent=bend bit=bite blew=blow dealt=deal dug=dig fled=flee
+rebuilt=rebuild rewrote=rewrite rewritten=rewrite overcame=overcome undertook=undertake undertaken=undertake
+upheld=uphold withheld=withhold foresaw=foresee
 """
 IRREGULAR = dict(pair.split("=") for pair in _IRREGULAR.split())
 _PRESENT = {"is": "be", "are": "be", "been": "be", "has": "have", "does": "do", "goes": "go"}
@@ -133,7 +144,7 @@ build|demolish create|destroy agree|disagree like|dislike appear|disappear lock|
 wet|dry light|dark heavy|light better|worse best|worst expand|contract encrypt|decrypt encrypted|unencrypted
 vacant|occupied soluble|insoluble edible|poisonous solid|liquid permanent|temporary guilty|acquitted
 convict|acquit odd|even vegetarian|carnivorous am|pm increase|reduce raise|lower raise|cut widen|narrow
-strengthen|weaken improve|worsen conscious|unconscious
+strengthen|weaken improve|worsen conscious|unconscious mild|severe minor|major innocent|guilty ancient|modern
 """
 _EXCLUSIVE = """
 red orange yellow green blue purple pink brown black white grey gray
@@ -229,9 +240,20 @@ ASYMMETRIC = stems(
 """Verbs whose subject and object cannot change places."""
 EVENTS = stems(
     "acquire sell founded create launch open build bear die marry sign release publish hire appoint join visit "
-    "meet hold move discover invent write complete graduate begin arrive compose paint direct"
+    "meet hold move discover invent write complete graduate begin arrive compose paint direct succeed return deliver "
+    "donate depart"
 )
 """What happened once, for some price, happened."""
+ONCE = stems("founded born die invent discover establish")
+"""What happens to a thing one time only, whoever does it."""
+EACH_DID = stems("land live work die born study arrive depart graduate remain attend visit travel resign survive")
+"""What each of two people who are named together did."""
+EACH_UNDERWENT = stems("discover invent acquire sell publish launch open close visit produce")
+"""What was done to each of two things that are named together."""
+SPANNED = stems("country city state office location store branch region continent")
+"""Behind a number, all the places something is spread over."""
+PRESENT = stems("open close employ own sell make produce operate serve provide contain manage live")
+"""Verbs that end in `s` in a sentence about one thing."""
 PLACED = stems("born founded")
 """What happened somewhere, happened; elsewhere a name behind `in` may be that of a play."""
 DATED = stems("expire end begin arrive depart start launch due occur happen")

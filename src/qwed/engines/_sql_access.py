@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql_columns import columns_read, derived, is_written, stars
+from qwed.engines._sql_columns import columns_read, derived, is_sensitive, is_written, stars
 from qwed.engines._sql_names import Names, normal_name
 from qwed.engines._sql_parse import DOUBLE_QUOTED, KNOWN_DIALECTS, dialect_named
 from qwed.engines._sql_schema import Schema, schema_from
@@ -32,7 +32,7 @@ class Limits:
 
     def is_sensitive(self, table: str, column: str) -> bool:
         """Whether nobody reads this column, under its own name or its table's."""
-        return column in self.sensitive or f"{table}.{column}" in self.sensitive
+        return is_sensitive(column, self.sensitive) or f"{table}.{column}" in self.sensitive
 
 
 def limits_of(request: EngineRequest) -> Limits | str:

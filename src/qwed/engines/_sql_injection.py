@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 
+from qwed.engines._sql_columns import is_sensitive
 from qwed.engines._sql_names import Names, is_catalog, table_name
 from qwed.engines._sql_probes import ACCOUNT_TABLES, probe_violations
 from qwed.engines._sql_truth import Open, Values, always_holds, ignores_rows, truth, values_under
@@ -114,7 +115,7 @@ def _swallows(wide: exp.Expr, equality: exp.Expr) -> bool:
     if not isinstance(low, exp.Literal):
         return False
     if isinstance(wide, exp.NEQ):
-        return low.name != exact.name
+        return bool(low.name != exact.name)
     numbers = [each.name for each in (low, exact) if not each.is_string and each.name.isdigit() and each.name.isascii()]
     return len(numbers) == 2 and low.name == "0" and int(exact.name[:18]) > 0
 
@@ -156,7 +157,7 @@ def _foreign(first: exp.Expr, other: exp.Expr, names: Names, sensitive: frozense
         return True
     if not away:
         return False
-    takes = any(column.name.lower() in sensitive for column in other.find_all(exp.Column))
+    takes = any(is_sensitive(column.name.lower(), sensitive) for column in other.find_all(exp.Column))
     return takes or (_pads(first, other) and _broken_out(first, values)) or _grafted(first, other, away, values)
 
 

@@ -9,7 +9,15 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
 
-from qwed.engines._sql_tokens import backtracking, comments_in, double_quoted, gaps, with_named_binds, without_comments
+from qwed.engines._sql_tokens import (
+    backtracking,
+    comments_in,
+    double_quoted,
+    gaps,
+    with_known_operators,
+    with_named_binds,
+    without_comments,
+)
 
 # The parser logs the text it cannot read, and that text may hold secrets.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -182,7 +190,8 @@ def _unfit(text: str) -> str:
 
 def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
     try:
-        trees = sqlglot.parse(with_named_binds(without_comments(text, tokens), tokens), read=dialect)
+        plain = with_known_operators(without_comments(text, tokens), tokens)
+        trees = sqlglot.parse(with_named_binds(plain, tokens), read=dialect)
     except ParseError as error:
         return Unreadable(problem=_where(error), tokens=tokens)
     except RecursionError:

@@ -19,7 +19,7 @@ from qwed.engines._sql_scopes import (
     subqueries,
 )
 from qwed.engines._sql_truth import Open, Values, truth
-from qwed.engines._sql_who import asks_who_we_are
+from qwed.engines._sql_who import asks_for_places, asks_who_we_are
 
 CONSTANT = "constant_condition"
 BLIND = "blind_probe"
@@ -42,6 +42,7 @@ MANY_ROWS = 5_000_000
 MANY_BYTES = 10_000_000
 MANY_COPIES = 3
 FAR_POSITION = 10
+_SERIES = frozenset({"generate_series", "numbers", "numbers_mt", "zeros", "zeros_mt"})
 _STRETCHING = frozenset({"randomblob", "zeroblob", "repeat", "replicate", "space", "rpad", "lpad", "pad", "rand_str"})
 _ERROR_NAMES = frozenset(
     """
@@ -51,6 +52,8 @@ _ERROR_NAMES = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 _GLUE = (exp.DPipe, exp.Concat)
+_WRITTEN = (exp.Literal, exp.HexString, exp.BitString, exp.National, exp.RawString, exp.UnicodeString, exp.Subquery)
+_STOPS = ("where", "having", "limit", "joins", "laterals", "qualify")
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Div, exp.Mod, exp.Pow)
 
 
@@ -59,7 +62,7 @@ def probe_violations(statement: exp.Expr, names: Names, values: Values) -> Itera
     for condition in conditions(statement):
         found = leaves(condition)
         built = _plain_numbers(found[0].node) and not isinstance(condition.parent, exp.Having)
-        template = built or condition.find(*PLACEHOLDERS) is not None
+        template = built or condition.find(*PLACEHOLDERS) is not None or not any(map(_holds_value, found))
         alone = len(found) == 1
         if any(_idle_constant(leaf, values, template=template) for leaf in found if not alone or _two_texts(leaf.node)):
             yield CONSTANT
@@ -68,6 +71,8 @@ def probe_violations(statement: exp.Expr, names: Names, values: Values) -> Itera
     for term in orderings(statement):
         yield from _in_order(term, values)
     yield from _in_nodes(statement, values)
+    if asks_for_places(statement):
+        yield ENVIRONMENT
     yield from _in_tables(statement, names)
 
 
@@ -154,6 +159,11 @@ def _plain_numbers(node: exp.Expr) -> bool:
     return bool(sides) and all(isinstance(side, exp.Literal) and side.name in {"0", "1"} for side in sides)
 
 
+def _holds_value(leaf: Leaf) -> bool:
+    """Whether a value is written in it, in whose place something else could have been sent."""
+    return not _plain_numbers(leaf.node) and leaf.node.find(*_WRITTEN) is not None
+
+
 def _asks_environment(node: exp.Expr) -> bool:
     """Version, user or database compared with a constant: no row takes part."""
     inner = [select for select in subqueries(node) if not select.find(exp.Table) or _from_dual(select)]
@@ -207,8 +217,11 @@ def _on_empty(node: exp.Expr, values: Values) -> bool:
         first = first.expressions[0] if first.expressions else first.this
     while isinstance(last, (*_GLUE, *_ARITHMETIC)):
         last = last.expressions[-1] if last.expressions else last.expression
-    if not _empty(first) or not _empty(last):
+    if not _empty(last) or not isinstance(first, exp.Literal) or not first.is_string:
         return False
+    if not _empty(first):
+        # `'x' || (SELECT ...) || ''`: the value was given, and the quote behind it opened again.
+        return isinstance(node, _GLUE) and not last.name and any(stands_alone(each) for each in subqueries(node))
     joined = isinstance(node, _GLUE) and bool(first.name or last.name)
     return not joined or values[id(node)] is not Open.ROW or any(stands_alone(each) for each in subqueries(node))
 
@@ -254,9 +267,22 @@ def _in_nodes(statement: exp.Expr, values: Values) -> Iterator[str]:
             yield ERROR
     for call in statement.find_all(exp.Func):
         yield from _in_call(call, values)
+    if any(_never_ends(cte) for cte in statement.find_all(exp.CTE)):
+        yield TIME_DELAY
     for glued in statement.find_all(*_GLUE):
         if _on_empty(glued, values) and (subqueries(glued) or asks_who_we_are(glued)):
             yield EMPTY
+
+
+def _never_ends(cte: exp.Expr) -> bool:
+    """A recursion over nothing but itself that no condition stops; databases stop at a LIMIT outside at best."""
+    union = cte.this
+    step = union.expression.unnest() if isinstance(union, exp.SetOperation) else None
+    if not isinstance(step, exp.Select) or any(step.args.get(stop) for stop in _STOPS) or union.args.get("limit"):
+        return False
+    tables = [table.name.lower() for table in step.find_all(exp.Table)]
+    outside = cte.find_ancestor(exp.Query)
+    return tables == [cte.alias.lower()] and (outside is None or not (outside.args.get("limit")))
 
 
 def _in_call(call: exp.Expr, values: Values) -> Iterator[str]:
@@ -267,7 +293,7 @@ def _in_call(call: exp.Expr, values: Values) -> Iterator[str]:
         yield ERROR
     numbers = [abs(value) for each in call.iter_expressions() if isinstance(value := values[id(each)], Decimal)]
     largest = max(numbers, default=Decimal(0))
-    series = isinstance(call, exp.GenerateSeries | exp.ExplodingGenerateSeries) or name == "generate_series"
+    series = isinstance(call, exp.GenerateSeries | exp.ExplodingGenerateSeries) or name in _SERIES
     if (series and largest >= MANY_ROWS) or (name in _STRETCHING and largest >= MANY_BYTES):
         yield TIME_DELAY
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
@@ -11,6 +12,7 @@ _CONDITIONS = frozenset({TokenType.ON, TokenType.USING})
 _BEFORE_BIND = frozenset(" (=,<>\n\t")
 _FORMAT = re.compile(r"%(?:s|\(([A-Za-z_]\w{0,60})\)s)(?!\w)")
 _VALUES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.R_PAREN, TokenType.STRING})
+_OPERATORS = {("<", "<="): "<< ", (">", ">="): ">> ", ("<", "#>"): "<->"}
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
@@ -34,7 +36,7 @@ def without_comments(text: str, tokens: Sequence[Token]) -> str:
 
 
 def with_named_binds(text: str, tokens: Sequence[Token]) -> str:
-    """`:1`, `%s` and `%(name)s` as placeholders every dialect's parser takes; positions stay."""
+    """`?1`, `:1`, `%s` and `%(name)s` as placeholders every dialect's parser takes; positions stay."""
     characters = list(text)
     for before, mark, after in zip((None, *tokens), tokens, tokens[1:], strict=False):
         if after.start != mark.end + 1:
@@ -43,10 +45,22 @@ def with_named_binds(text: str, tokens: Sequence[Token]) -> str:
             if text[mark.start - 1 : mark.start] in _BEFORE_BIND:
                 digits = text[after.start : after.end + 1]
                 characters[after.start : after.end + 1] = digits.translate(_LETTERS)
+        elif mark.token_type is TokenType.PLACEHOLDER and after.token_type is TokenType.NUMBER:
+            characters[after.start : after.end + 1] = " " * (after.end + 1 - after.start)
         elif mark.token_type is TokenType.MOD and (before is None or before.token_type not in _VALUES):
             found = _FORMAT.match(text, mark.start)
             if found:
                 characters[mark.start : found.end()] = _bind(found[1]).ljust(len(found[0]))
+    return "".join(characters)
+
+
+def with_known_operators(text: str, tokens: Sequence[Token]) -> str:
+    """Operators the parser takes for two as ones it knows, which compare the same sides; positions stay."""
+    characters = list(text)
+    for mark, after in pairwise(tokens):
+        known = _OPERATORS.get((mark.text, after.text)) if after.start == mark.end + 1 else None
+        if known and text[mark.start] == mark.text:
+            characters[mark.start : after.end + 1] = known
     return "".join(characters)
 
 

@@ -59,6 +59,8 @@ _CHANGING = (
     "priv",
 )
 _MOST_LAYERS = 8
+_EXACT_DIGITS = 20
+"""Below this, what is computed is not rounded."""
 _NEUTRAL: dict[type[exp.Expr], str] = {exp.Add: "0", exp.Sub: "0", exp.Mul: "1", exp.Div: "1", exp.DPipe: ""}
 _MATCH_ALL = frozenset({"", ".*", "^", "$", "^.*$", "^.*", ".*$", "()"})
 _MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
@@ -156,7 +158,7 @@ def _joined(node: exp.Expr, values: Values, *, decisive: bool) -> Value:
     return not decisive
 
 
-def _calculated(calculate: Callable[[Decimal, Decimal], Decimal]) -> "_Rule":
+def _calculated(calculate: Callable[[Decimal, Decimal], Value]) -> "_Rule":
     def rule(node: exp.Expr, values: Values) -> Value:
         left, right = values[id(node.this)], values[id(node.expression)]
         if isinstance(left, Decimal) and isinstance(right, Decimal):
@@ -285,6 +287,18 @@ def _difference(node: exp.Expr, values: Values) -> Value:
     return Decimal(0) if same(node.this, node.expression) else _SUBTRACTED(node, values)
 
 
+def _product(left: Decimal, right: Decimal) -> Value:
+    """Exact, or not computed."""
+    return left * right if left.adjusted() + right.adjusted() < _EXACT_DIGITS else Open.OPAQUE
+
+
+def _quotient(left: Decimal, right: Decimal) -> Value:
+    """A whole one, which all databases agree about."""
+    if not right or left.adjusted() >= _EXACT_DIGITS or left % right:
+        return Open.OPAQUE
+    return left / right
+
+
 def _matched(node: exp.Expr, values: Values) -> Value:
     """A pattern that every text matches."""
     pattern = values[id(node.expression)]
@@ -312,6 +326,8 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Or: _or,
     exp.Add: _calculated(lambda left, right: left + right),
     exp.Sub: _difference,
+    exp.Mul: _calculated(_product),
+    exp.Div: _calculated(_quotient),
     exp.EQ: _EQUAL,
     exp.NEQ: _compared(lambda order: order != 0, ordered=False),
     exp.GT: _compared(lambda order: order > 0),

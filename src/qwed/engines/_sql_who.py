@@ -22,6 +22,15 @@ _NAMES = frozenset(
     has_perms_by_name has_function_privilege
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
+_PLACES = frozenset(
+    """
+    datadir basedir tmpdir plugin_dir secure_file_priv general_log_file slow_query_log_file log_error log_bin_basename
+    pid_file socket ssl_key character_sets_dir slave_load_tmpdir innodb_data_home_dir data_directory config_file
+    hba_file ident_file external_pid_file log_directory ssl_key_file ssl_passphrase_command archive_command
+    restore_command dynamic_library_path local_preload_libraries shared_preload_libraries unix_socket_directories
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Settings that tell where the server keeps its files and which commands it runs: no data is described by them."""
 _WORDS = frozenset({"system_user", "session_user", "current_user"})
 _BARE = frozenset({"user", "uid", "ora_database_name"})
 
@@ -42,6 +51,19 @@ def asks_who_we_are(node: exp.Expr) -> bool:
     if any(_named(call) for call in node.find_all(exp.Anonymous)):
         return True
     return any(_of_dual(column) for column in node.find_all(exp.Column))
+
+
+def asks_for_places(statement: exp.Expr) -> bool:
+    """Whether the files and commands of the server are asked for."""
+    for node in statement.find_all(exp.SessionParameter, exp.Parameter, exp.MatchAgainst):
+        if is_system_variable(node) and any(_is_place(each.name) for each in node.find_all(exp.Identifier, exp.Var)):
+            return True
+    settings = (call for call in statement.find_all(exp.Anonymous) if call.name.lower() == "current_setting")
+    return any(call.expressions and _is_place(call.expressions[0].name) for call in settings)
+
+
+def _is_place(name: str) -> bool:
+    return name.lower() in _PLACES
 
 
 def _named(call: exp.Expr) -> bool:

@@ -68,7 +68,7 @@ def _best(part: Best, table: Table, columns: Mapping[str, Typed]) -> Answer:
     sql, rows = query.run(f"{group.sql}, {_group_measure(part.measure, columns)} AS m", tail=tail)
     result = {"sql": sql, "parameters": _json(where.values), "claimed": _claimed(part.value)}
     if not rows or rows[0][0] is None or rows[0][1] is None:
-        return Answer(Status.INCONCLUSIVE, f"no group of `{part.group[:60]}` stands out", result)
+        return Answer(Status.INCONCLUSIVE, _undecided(part), result)
     if len(rows) == 2 and _order(_number(rows[0][1]), "!=", _number(rows[1][1]), exact=False) is None:
         return Answer(Status.INCONCLUSIVE, f"more than one group of `{part.group[:60]}` is first", result)
     value = as_found(rows[0][0])
@@ -76,6 +76,12 @@ def _best(part: Best, table: Table, columns: Mapping[str, Typed]) -> Answer:
     shown = _show(value) or ""
     holds = value == claimed if type(value) is type(claimed) else None
     return _told(holds, f"the `{part.group[:60]}` is `{shown[:60]}`", {**result, "value": shown})
+
+
+def _undecided(part: Best) -> str:
+    if part.measure.kind == "own":
+        return f"a `{part.group[:60]}` has several rows or no value: say `total`, `average` or `max`"
+    return f"no group of `{part.group[:60]}` stands out"
 
 
 def _number(value: Any) -> Fraction:
@@ -89,6 +95,8 @@ _GROUPED = {
     "max": "max({0})",
     "median": "median(CAST({0} AS DOUBLE))",
 }
+# The one value of a group, where every group has one.
+_GROUPED |= {"own": "CASE WHEN max(count(*)) OVER () = 1 THEN max({0}) END"}
 _GROUPED |= {"count": "count({0})", "distinct": "count(DISTINCT {0})"}
 
 
@@ -99,7 +107,7 @@ def _group_measure(measure: Measure, columns: Mapping[str, Typed]) -> str:
         raise Refused(f"groups are not compared by {measure.kind.replace('_', ' ')}")
     column = columns[measure.columns[0]]
     if measure.kind not in ("count", "distinct"):
-        require(column, NUMBERS, measure.kind)
+        require(column, NUMBERS, "order here" if measure.kind == "own" else measure.kind)
     return _GROUPED[measure.kind].format(column.sql)
 
 
@@ -178,7 +186,7 @@ def _about(number: Fraction, claimed: Fraction) -> bool | None:
 def _equal(measure: Measure, number: Fraction, claimed: Decimal, exact: bool, message: str) -> tuple[bool | None, str]:
     """Whether the two are the same, or the same at the digits written where a measure is seldom written whole."""
     away = abs(number - Fraction(claimed))
-    if away == 0 or (not exact and away <= _NOISE * max(1, abs(number))):
+    if away == 0 or (not exact and away <= _NOISE * max(Fraction(1), abs(number))):
         return True, message
     places = -int(claimed.as_tuple().exponent)
     written = places - (2 if measure.kind == "share" and measure.scale == 1 else 0)
@@ -212,7 +220,7 @@ _ORDERS = {
 def _order(one: Fraction, operator: str, other: Fraction, *, exact: bool) -> bool | None:
     """Whether the order holds; None where floating point is too coarse to say."""
     test = _ORDERS.get(operator)
-    if test is None or (not exact and abs(one - other) <= _NOISE * max(1, abs(one), abs(other))):
+    if test is None or (not exact and abs(one - other) <= _NOISE * max(Fraction(1), abs(one), abs(other))):
         return None
     return bool(test(one, other))
 

@@ -219,9 +219,22 @@ def _best_measure(cursor: Cursor) -> Measure:
         return Measure("rows", where=filter_here(cursor))
     kind = cursor.phrase(_TOTALS)
     if kind is None:
-        return measure(cursor)
+        return _own_value(cursor) or measure(cursor)
     cursor.skip("the")
     column = cursor.column()
     if column is None:
         raise cursor.fail("the name of a column")
     return Measure(kind, (column.name,), filter_here(cursor))
+
+
+def _own_value(cursor: Cursor) -> Measure | None:
+    """`city with the highest population`, where each city has one row."""
+    start = cursor.at
+    column = cursor.column()
+    if column is not None and cursor.here.text in _BEHIND_OWN:
+        return Measure("own", (column.name,), filter_here(cursor))
+    cursor.at = start
+    return None
+
+
+_BEHIND_OWN = frozenset({"is", "was", "=", "where", "for", "with", "and", ""})

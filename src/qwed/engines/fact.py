@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from rapidfuzz import fuzz
 
 from qwed.engines._fact_clauses import Clause, clause_of, clauses_of, pieces_of
+from qwed.engines._fact_numbers import Quantity
+from qwed.engines._fact_parts import distributed, untitled
 from qwed.engines._fact_relation import REFUTES, SUPPORTS, Relation, relate
 from qwed.engines._fact_text import MAX_CLAIM, MAX_CONTEXT, Sentence, Token, deceptive, sentences_of, tokens_of
 from qwed.engines._fact_words import ANAPHORA, PRONOUNS, stem
@@ -42,8 +44,17 @@ class _Read(NamedTuple):
         """What the sentence states; a sentence that stands twice is read once."""
         text = self.sentence.text
         if text not in self.known:
-            self.known[text] = [clause for piece in pieces_of(tokens_of(text)) for clause in clauses_of(piece)]
+            tokens = tokens_of(text)
+            stated = [clause for piece in pieces_of(tokens) for clause in clauses_of(piece)]
+            each = [clause for piece in distributed(tokens) for clause in clauses_of(piece) if not _counts(clause)]
+            somebody = [clause for piece in untitled(tokens) for clause in clauses_of(piece)]
+            self.known[text] = stated + [clause._replace(weaker=True) for clause in (*each, *somebody)]
         return self.known[text]
+
+
+def _counts(clause: Clause) -> bool:
+    """Whether a number may be that of both together."""
+    return any(isinstance(item.slot, Quantity) for item in clause.items)
 
 
 def verify(request: EngineRequest) -> Verdict:

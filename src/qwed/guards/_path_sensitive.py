@@ -24,7 +24,7 @@ _PLACES = (
     r".*/(?:inetpub/.*/)?(?:pagefile|hiberfil|swapfile)\.sys",
 )
 _DIRECTORIES = (
-    "ssh",
+    "ssh(?!/[^/]+\\.pub$)",
     "gnupg",
     "aws",
     "azure",
@@ -90,7 +90,7 @@ _NAMES = (
     rf"{_WORDS}\.(?:txt|csv|tsv|json|ya?ml|toml|ini|env|conf|cfg|properties|xml|xlsx?|docx?|odt|db|sqlite3?|bak|enc)",
     r"kubeconfig(?:\.ya?ml)?|.*\.kubeconfig|k3s\.yaml|rclone\.conf|terraform\.tfvars(?:\.json)?|.*\.auto\.tfvars(?:\.json)?",
     r"secring\.gpg|trustdb\.gpg|pubring\.kbx|wallet\.(?:dat|json|aes\.json)|.*\.wallet|utc--\d{4}-.*|keystore\.json",
-    r"ntds\.dit|sam\.(?:hive|save|bak)|system\.(?:hive|save)|unattend\.xml|autounattend\.xml|sysprep\.(?:inf|xml)",
+    r"ntuser\.(?:dat|man)|usrclass\.dat|ntds\.dit|sam\.(?:hive|save|bak)|system\.(?:hive|save)|unattend\.xml|autounattend\.xml|sysprep\.(?:inf|xml)",
     r"login data|logins\.json|key[34]\.db|cookies\.sqlite|signons\.sqlite|local state|\.erlang\.cookie",
     r"master\.key|encryption\.key|\.pgpass\.conf|keepass.*\.xml|kwallet.*|\.lastpass",
 )

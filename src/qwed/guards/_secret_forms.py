@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from qwed.guards._secret_named import MAX_CANDIDATES
-from qwed.guards._secret_words import is_credentials, is_given, is_no_value, looks_random
+from qwed.guards._secret_words import is_credentials, is_given, is_made_up, is_no_value, looks_random
 from qwed.guards.text import UNSCANNED, Finding
 
 
@@ -40,6 +40,34 @@ _LOWERED = (
         r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?'([^'\n]{4,128})'",
     ),
     _form("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
+    _form(
+        "assignment",
+        "password |passphrase |passcode |credentials |key |secret |token ",
+        r"(?:pass(?:word|phrase|code)|credentials|(?:api|access)[ _-]key|secret|token)\s(?:for|of|to|on|at|in)\s"
+        r"[\w '@./-]{1,60}?(?::|=|\sis:?)\s{1,4}[\"'`]?([^\s\"'`,;]{8,256})",
+        judge=is_made_up,
+    ),
+    _form(
+        "assignment",
+        "password |passphrase |passcode ",
+        r"pass(?:word|phrase|code)\s(?:(?:is|was|has been|now)\s)?(?:set|changed|reset|updated|switched)\sto:?\s{1,4}"
+        r"[\"'`]?([^\s\"'`,;]{8,256})",
+        judge=is_made_up,
+    ),
+    _form(
+        "assignment",
+        "mot de passe",
+        r"mot de passe\s{0,2}(?::|=|est)\s{0,4}[\"'`]?([^\s\"'`,;]{8,256})",
+        judge=is_made_up,
+    ),
+    _form(
+        "assignment",
+        "creds|credentials|login",
+        r"\b(?:creds|credentials|login)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
+        judge=is_made_up,
+    ),
+    _form("assignment", ":5432:|:*:", r"(?m)^[\w.*-]{1,120}:(?:5432|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(\S{4,128})$"),
+    _form("private_key", "private key", r"private key\W{1,6}(?:is\W{1,3})?((?:0x)?[0-9a-f]{64})(?![0-9a-f])"),
     _form("assignment", "bindpw ", r"bindpw\s{1,4}([^\s\"']{4,128})"),
     _form("assignment", "securestring", r"convertto-securestring\s{1,4}(?:-string\s{1,4})?[\"']([^\"'\n]{4,128})[\"']"),
     _form("assignment", "pass:", r"-pass(?:in|out)?\s{1,4}pass:([^\s\"']{4,128})"),
@@ -103,9 +131,13 @@ _WRITTEN = (
     _form(
         "assignment",
         "sshpass|login|mongo|twine|rdesktop",
-        r"(?:sshpass|(?:docker|podman|skopeo|cf|oc|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
+        r"(?:sshpass|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
         r"\b[^\n|;&]{0,160}?\s-p[ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
     ),
+    _form("assignment", "_PAT", r"_PAT\s?[:=]\s{0,4}[\"']?([A-Za-z0-9]{20,200})(?![A-Za-z0-9])", judge=looks_random),
+    _form("assignment", "7z|rar ", r"\b(?:7za?|rar)\s[^\n|;&]{0,120}?\s-h?p([^\s\"'$-][^\s\"'$]{3,127})"),
+    _form("okta_token", "SSWS", r"SSWS\s{1,4}(00[A-Za-z0-9_-]{38,42})"),
+    _form("assignment", "ssh-keygen", r"ssh-keygen\b[^\n|;&]{0,120}?\s-[NP]\s?[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
     _form("assignment", "redis-cli", r"redis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{2,127})"),
     _form(
         "assignment",
@@ -132,15 +164,42 @@ def special_forms(text: str, lowered: str) -> Iterator[Finding]:
 
 
 def _found(form: _Form, text: str, searched: str) -> Iterator[Finding]:
-    if not any(anchor in searched for anchor in form.anchors):
-        return
-    for count, match in enumerate(form.pattern.finditer(searched)):
-        if count == MAX_CANDIDATES:
-            yield Finding(UNSCANNED, match.start(), len(text))
-            return
-        start, end = match.span(match.lastindex or 0)
-        if _counts(form, text[start:end]) and _stands_on_line(form.line, searched, match.start()):
-            yield Finding(form.kind, start, end)
+    count = 0
+    for begin, end in _around(form, searched):
+        for match in form.pattern.finditer(searched, begin, end):
+            if count == MAX_CANDIDATES:
+                yield Finding(UNSCANNED, match.start(), len(text))
+                return
+            count += 1
+            start, stop = match.span(match.lastindex or 0)
+            if _counts(form, text[start:stop]) and _stands_on_line(form.line, searched, match.start()):
+                yield Finding(form.kind, start, stop)
+
+
+_BEFORE, _AFTER, _FAR_AFTER = 400, 800, 5_000
+"""How far from its anchor a match begins and ends."""
+
+
+def _around(form: _Form, searched: str) -> Iterator[tuple[int, int]]:
+    """The parts of the text that a match can lie in: the rest need not be looked at letter by letter."""
+    after = _FAR_AFTER if form.kind == "authorization" else _AFTER
+    places = sorted(at for anchor in form.anchors for at in _places(anchor, searched))
+    begin = end = -1
+    for at in places:
+        if at - _BEFORE > end:
+            if end >= 0:
+                yield begin, end
+            begin = max(0, at - _BEFORE)
+        end = at + after
+    if end >= 0:
+        yield begin, end
+
+
+def _places(anchor: str, searched: str) -> Iterator[int]:
+    at = searched.find(anchor)
+    while at >= 0:
+        yield at
+        at = searched.find(anchor, at + 1)
 
 
 def _stands_on_line(word: str, searched: str, at: int) -> bool:

@@ -4,7 +4,17 @@ import re
 from collections.abc import Iterator
 
 from qwed.guards._secret_names import KEY_OR_TOKEN, PASSWORD, STARTS, is_any_key, is_bare, is_password, is_strong
-from qwed.guards._secret_words import is_given, is_no_value, is_uuid, is_very_random, is_wordy, is_wrapped, looks_random
+from qwed.guards._secret_words import (
+    is_given,
+    is_jumbled,
+    is_made_up,
+    is_no_value,
+    is_uuid,
+    is_very_random,
+    is_wordy,
+    is_wrapped,
+    looks_random,
+)
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
 
 MAX_CANDIDATES = 2_000
@@ -32,6 +42,8 @@ _VALUES = ("double", "single", "plain")
 _LETTERS_ONLY = re.compile(r"[A-Za-z-]{6,}")
 _NAME_IN_CODE = re.compile(r"[A-Za-z_.-]*")
 _FIELD = re.compile(r"[a-z_]+\d{0,2}")
+_ROLE = re.compile(r"[a-z]{1,12}:(?:[a-z]{1,12}:)?`")
+_EXPANDED = re.compile(r"\$\{\w{0,60}\Z")
 _ONE_WORD = re.compile(r"[^\s_./:,-]{8,}")
 _PROSE_WEIGHT = 0.1
 _MIN_PASSWORD = 4
@@ -95,11 +107,18 @@ def _is_plausible(match: re.Match[str], group: str, value: str, text: str) -> bo
 
 
 def _is_code(match: re.Match[str], value: str) -> bool:
+    # `${NAME:?what to say}` refuses to start without a value.
+    if value[0] == "?" and _EXPANDED.search(match.string, max(0, match.start() - _LONGEST_INTRODUCTION), match.start()):
+        return True
+    if _ROLE.match(value) and match["sign"] == ":" and not match["gap"]:
+        return True
     return match["after"] in ("(", "[") or value[0] in "{-" or value[-1] == ":" or "\n" in match["gap"]
 
 
-def _is_listed(_match: re.Match[str], group: str, value: str) -> bool:
-    """`("password", "hunter2")` is a pair, `("password", "email2")` are two fields."""
+def _is_listed(match: re.Match[str], group: str, value: str) -> bool:
+    """`("password", "hunter2")` is a pair, `("password", "email2")` are two fields, `("etc/passwd", ...)` are paths."""
+    if match.string.endswith("/", 0, match.start("name")):
+        return False
     return group != "plain" and not _FIELD.fullmatch(value)
 
 
@@ -111,7 +130,9 @@ def _is_introduced(match: re.Match[str], group: str, value: str) -> bool:
     """With nothing but a blank between them, something before the name must say that a value follows."""
     if _NAME_IN_CODE.fullmatch(value):
         return False
-    if group != "plain" and looks_random(value):
+    made_up = is_password(match["name"]) and is_made_up(value)
+    random = looks_random(value)
+    if (made_up and random) if group == "plain" else (made_up or random):
         return True
     before = match.string[max(0, match.start() - _LONGEST_INTRODUCTION) : match.start()]
     return _INTRODUCTION.search(before) is not None or (group == "single" and _STATEMENT.search(before) is not None)
@@ -142,7 +163,7 @@ def _is_plain_password(match: re.Match[str], value: str, text: str) -> bool:
         return len(value) >= _MIN_PLAIN_PASSWORD and not value.startswith("/")
     if match["after"] == "=":
         return is_wrapped(value)
-    if match["sign"] == ">":
+    if match["sign"] == ">" or is_jumbled(value):
         return True
     pasted = match["sign"] == "=" and not match["gap"] and not match["after"]
     variable = "pass" in value.lower() and not _is_capital(match, text)

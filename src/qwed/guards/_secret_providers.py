@@ -140,7 +140,6 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("planetscale_token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"),
     ("supabase_key", "sbp_ sb_secret_", r"sb(?:p_[a-f0-9]{40}|_secret_[A-Za-z0-9_-]{20,60})"),
     # Offices
-    ("okta_token", "SSWS", r"SSWS\s{1,4}(00[A-Za-z0-9_-]{38,42})"),
     ("linear_key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,64}"),
     ("notion_token", "secret_", _START + r"secret_(?=[A-Za-z]{0,42}\d)[A-Za-z0-9]{43}" + _END),
     ("notion_token", "ntn_", _START + r"ntn_[A-Za-z0-9]{40,50}" + _END),

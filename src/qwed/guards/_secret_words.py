@@ -34,7 +34,8 @@ _OWN_NAME = re.compile(
 )
 _PLACEHOLDER_TEXT = """
 changeme changeit changethis password passwd passphrase pwd secret apikey token example examplepassword
-examplekey none null nil true false undefined hidden masked string text testing todo tbd fixme required optional
+examplekey none null nil true false undefined hidden masked string text test testpass testpassword
+testing todo tbd fixme required optional
 default empty value yourpassword yourkey yourapikey yoursecret yourtoken yoursecretkey yourpasswordhere
 mypassword mysecret myapikey mytoken passwordhere secrethere keyhere tokenhere fake fakekey sample varchar input
 prompt boolean forgot incorrect invalid int integer number object array bytes str char float bool any unknown
@@ -61,7 +62,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 _VERSION = re.compile(r"[~^>=<v]{0,2}\d+\.\d+(?:\.\d+)?(?:[-+.][\w.]{1,20})?")
 _ADDRESS = re.compile(
     r"(?i)[a-z][a-z0-9+.-]{1,20}://(?![^/@\s:]*:[^/@\s]*@)"
-    r"|(?:\./|\.\./|~/|[a-z]:\\|/(?=[\w.-]+/|[\w-]+\Z|[\w-]+\.\w+\Z))"
+    r"|\$\{?[a-z_]\w{0,40}\}?/|(?:\./|\.\./|~/|[a-z]:\\|/(?=[\w.-]+/|[\w-]+\Z|[\w-]+\.\w+\Z))"
 )
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[!;]?")
 # Where tokens are traded, their addresses are public; the keys are longer.
@@ -121,6 +122,30 @@ def is_wordy(value: str) -> bool:
     readable = sum(len(word) for word in words if _VOWEL.search(word) and not _HARSH.search(word))
     letters = sum(map(str.isalnum, value))
     return readable >= _WORDY_SHARE * letters
+
+
+def is_jumbled(value: str) -> bool:
+    """Whether letters of both cases follow each other as in no word and no name in code."""
+    if len(value) < _MIN_JUMBLED or not value.isascii() or not value.isalpha() or value.islower() or value.isupper():
+        return False
+    words = _WORD.findall(value)
+    readable = sum(len(word) for word in words if len(word) >= _SHORTEST_WORD and _VOWEL.search(word))
+    return sum(len(word) > 1 and not _VOWEL.search(word) for word in words) > 1 and 3 * readable <= len(value)
+
+
+_MIN_JUMBLED = 10
+
+
+def is_made_up(value: str) -> bool:
+    """Whether the value reads like a password somebody was given: letters of both cases among digits, no words."""
+    if is_jumbled(value):
+        return True
+    mixed = not value.islower() and not value.isupper() and bool(_DIGIT.search(value) and _LETTER.search(value))
+    return mixed and len(value) >= _MIN_MADE_UP and not is_wordy(value) and not _ALGORITHM.search(value)
+
+
+_MIN_MADE_UP = 8
+_ALGORITHM = re.compile(r"(?i)sha-?\d|md5|hmac|kdf|aes|rsa|crypt|argon|utf|base\d|x509|oauth|http|[_/\\(]")
 
 
 def is_given(value: str) -> bool:
