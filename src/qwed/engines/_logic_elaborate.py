@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from qwed.engines._logic_operators import OPERATORS, WHOLE, Operator
 from qwed.engines._logic_syntax import Atom, Form, Refusal, Tree
@@ -65,10 +66,10 @@ class Elaborator:
         if isinstance(tree, Atom):
             return self._atom(tree)
         if isinstance(tree.items[0] if tree.items else None, Atom) and tree.items[0].kind == "PREDICATE":  # type: ignore[union-attr]  # just tested
-            return (yield self._application(tree))
+            return cast(Term, (yield self._application(tree)))
         operator = _operator_of(tree)
         if operator.takes == "special":
-            return (yield _SPECIAL[operator.name](self, tree, operator))
+            return cast(Term, (yield _SPECIAL[operator.name](self, tree, operator)))
         arguments = tuple((yield each(self._term(item) for item in tree.items[1:])))
         return Term(operator.name, self._slot(operator, arguments), tree.at, arguments)
 
@@ -129,11 +130,11 @@ class Elaborator:
     def _let(self, tree: Form, _operator: Operator) -> Step[Term]:
         for name, _sort in _declarations(tree):
             self._refuse_bound(name)
-        return (yield self._term(tree.items[2]))
+        return cast(Term, (yield self._term(tree.items[2])))
 
     def _var(self, tree: Form, _operator: Operator) -> Step[Term]:
         self._refuse_bound(tree.items[1])
-        return (yield self._term(tree.items[1]))
+        return cast(Term, (yield self._term(tree.items[1])))
 
     def _refuse_bound(self, name: Tree) -> None:
         """A declaration speaks of the free name; under a quantifier of that name it would mean two things."""

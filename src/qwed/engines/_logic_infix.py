@@ -232,7 +232,7 @@ def _constant(token: Token) -> Tree:
     return Atom("NAME", token.text, token.at)
 
 
-_ATOMS = {
+_ATOMS: dict[Kind, Callable[[Token], Tree]] = {
     Kind.NAME: _constant,
     Kind.CONSTANT: _constant,
     Kind.NUMBER: lambda token: number(token.text, token.at),

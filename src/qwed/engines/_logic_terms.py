@@ -8,7 +8,7 @@ DIV is exact division also of Ints; MOD is the remainder that is never negative;
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import z3
 
@@ -57,12 +57,12 @@ class Compiler:
         if term.operator in ("NAME", "TRUTH"):
             return self._sure(self._constant(term) if term.operator == "NAME" else self._literal(term.text == "true"))
         if term.operator in ("EQ", "NE") and term.arguments[0].kind is Kind.TRUTH:
-            return (yield self._connective("IFF" if term.operator == "EQ" else "XOR", term))
+            return cast(Truth, (yield self._connective("IFF" if term.operator == "EQ" else "XOR", term)))
         if term.operator in _COMPARISONS:
-            return (yield self._comparison(term))
+            return cast(Truth, (yield self._comparison(term)))
         if term.operator in _QUANTIFIERS:
-            return (yield self._quantified(term))
-        return (yield self._connective(term.operator, term))
+            return cast(Truth, (yield self._quantified(term)))
+        return cast(Truth, (yield self._connective(term.operator, term)))
 
     def _value(self, term: Term) -> Step[Value]:
         """The value of a term that is no truth value."""
@@ -71,7 +71,7 @@ class Compiler:
         if term.operator in _LITERALS:
             return _LITERALS[term.operator](self, term)
         if term.operator == "IF":
-            return (yield self._chosen(term))
+            return cast(Value, (yield self._chosen(term)))
         parts: list[Value] = yield self._values(term)
         result = _ARITHMETIC[term.operator](self, term, parts)
         if result.weight > MAX_WEIGHT:

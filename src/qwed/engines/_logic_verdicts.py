@@ -45,8 +45,10 @@ def division(check: str) -> Verdict:
 def undecided(solver: Any, check: str) -> Verdict:
     """The solver gave up, or ran into a limit."""
     reason = str(solver.reason_unknown())
-    ran_out = {"error": "TIMEOUT"} if any(word in reason for word in _RAN_OUT) else {}
-    return inconclusive(f"could not be decided: {reason}", check, **ran_out, reason=reason)
+    message = f"could not be decided: {reason}"
+    if any(word in reason for word in _RAN_OUT):
+        return inconclusive(message, check, error="TIMEOUT", reason=reason)
+    return inconclusive(message, check, reason=reason)
 
 
 def refused(refusal: Refusal) -> Verdict:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from enum import Enum
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -24,7 +25,7 @@ _LOOSE = frozenset({"sqlite", "mysql"})
 """Dialects that compare a number with a text column by turning one into the other."""
 _T = exp.DataType.Type
 _SERIALS = {_T.SERIAL, _T.BIGSERIAL, _T.SMALLSERIAL}
-_KINDS: dict[exp.DataType.Type, Kind] = {
+_KINDS: dict[Any, Kind] = {
     **dict.fromkeys(exp.DataType.NUMERIC_TYPES, Kind.NUMBER),
     **dict.fromkeys(_SERIALS, Kind.NUMBER),
     **dict.fromkeys(exp.DataType.TEXT_TYPES, Kind.TEXT),

@@ -137,7 +137,10 @@ def comparison(cursor: Cursor) -> str | None:
         return None
     found = found or "="
     if negative:
-        return NEGATED.get(found) or _restart(cursor, start)
+        negated = NEGATED.get(found)
+        if negated is None:
+            _restart(cursor, start)
+        return negated
     return found
 
 

@@ -15,7 +15,7 @@ from qwed.engines._stats_files import MAX_COLUMNS, Sheet
 from qwed.engines.uploads import Refused
 
 SECONDS = 8.0
-_CONFIG = {
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "async_threads": "0",
     "threads": "1",
     "memory_limit": "400MB",
@@ -135,7 +135,7 @@ def _register(connection: duckdb.DuckDBPyConnection, content: bytes) -> None:
     before = sys.modules.get("fsspec")
     sys.modules["fsspec"] = lent
     try:
-        connection.register_filesystem(_Upload(content))  # type: ignore[arg-type]
+        connection.register_filesystem(_Upload(content))
     finally:
         del sys.modules["fsspec"]
         if before is not None:

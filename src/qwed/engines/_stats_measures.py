@@ -220,7 +220,8 @@ def _exact_variance(column: Typed, query: Query, less: int) -> Fraction | None:
     total, squares, count = query.run(f"sum({cell}), sum({cell} * {cell}), count({cell})")[1][0]
     if count <= less:
         return None
-    return (_fraction(squares) - _fraction(total) ** 2 / count) / (count - less)
+    spread: Fraction = (_fraction(squares) - _fraction(total) ** 2 / count) / (count - less)
+    return spread
 
 
 def _near_variance(column: Typed, query: Query, less: int) -> Fraction | None:
