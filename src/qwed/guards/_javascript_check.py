@@ -132,11 +132,9 @@ class Checker:
             return any(word in ("||", "&&", "??") for word in parent.words)
         call = parent.parent
         if parent.kind != "arguments" or call is None:
-            return parent.kind.startswith("jsx_") or parent.kind in (
-                "export_specifier",
-                "extends_clause",
-                "class_heritage",
-            )
+            # A child of Function is a function made of text.
+            inherits = parent.kind in ("extends_clause", "class_heritage") and path != "Function"
+            return inherits or parent.kind.startswith("jsx_") or parent.kind == "export_specifier"
         callee = callee_of(call)
         known: Value = callee.value if callee is not None and callee.value else NOTHING
         method = callee.get("property") if callee is not None else None

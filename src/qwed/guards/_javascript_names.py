@@ -41,7 +41,7 @@ _ACTING = words("""
 setTimeout setInterval setImmediate document.createElement document location location.href Reflect.get
 Function.prototype Object.prototype String Number Boolean Array Object this ?.constructor dompurify xss sanitize-html
 escape he encodeURIComponent url.fileURLToPath Reflect.construct Reflect.apply document.URL document.documentURI
-document.referrer document.baseURI Image Image()
+document.referrer document.baseURI Image Image() Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor
 """)
 _FOLLOWED = PASSING | WITHIN | PROTOTYPES | DEFINING | _ACTING | FUNCTIONS.keys() | TEMPLATES
 _ABOVE = frozenset(name.rpartition(".")[0] for name in _FOLLOWED)
@@ -140,6 +140,8 @@ def _constructor(path: str) -> str:
         return f"{path}.constructor"
     if path == "?.constructor":
         return "Function"
+    if path in _LOADERS:
+        return "module.constructor"
     if path in ("this", "globalThis.*"):
         return "?.constructor"
     if path.endswith(".prototype"):

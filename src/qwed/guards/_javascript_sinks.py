@@ -6,7 +6,7 @@ from collections.abc import Callable
 from qwed.guards._javascript_atoms import NOTHING, Const, Part, Value, keys, paths, texts
 from qwed.guards._javascript_calls import arguments_of, callee_of
 from qwed.guards._javascript_folding import FUNCTIONS
-from qwed.guards._javascript_names import DEFINING
+from qwed.guards._javascript_names import DEFINING, rule_of, shown
 from qwed.guards._javascript_packages import TEMPLATES
 from qwed.guards._javascript_rules import words
 from qwed.guards._javascript_tables import HTML_CALLS, HTML_SINKS, TAINTED
@@ -92,6 +92,12 @@ def _defines(report: Report, node: Node, path: str) -> None:
             report.danger(Danger.REFLECT, f"{path} on Object.prototype", node.line)
 
 
+def _describes(report: Report, node: Node, path: str) -> None:
+    for argument in arguments_of(node)[1:2]:
+        for name in sorted({"constructor", "__proto__"}.intersection(keys(argument.value or NOTHING))):
+            report.danger(Danger.REFLECT, f"{path} of {name}", node.line)
+
+
 def _template(report: Report, node: Node, path: str) -> None:
     for argument in arguments_of(node)[:1]:
         value: Value = argument.value or NOTHING
@@ -141,6 +147,15 @@ def _fragment(report: Report, node: Node, name: str) -> None:
             report.danger(Danger.DYNAMIC, f"{name} with code", node.line)
 
 
+def _submits(report: Report, node: Node, _name: str) -> None:
+    """`document.forms[0].submit()`; other things are submitted too, so only a form of the page counts."""
+    root = callee_of(node)
+    while root is not None and "document" not in paths(root.value or NOTHING):
+        root = callee_of(root) if root.kind == "call_expression" else root.get("object")
+    if root is not None:
+        report.effect(EffectKind.NETWORK, "submit", node.line)
+
+
 def judge_html(report: Report, node: Node, name: str) -> None:
     """Judge text that becomes elements of a page."""
     value: Value = node.value or NOTHING
@@ -185,6 +200,9 @@ def judge_assignment(values: Values, report: Report, node: Node) -> None:
     owners = paths(target.value or NOTHING) if target is not None else []
     if any(owner in _POLLUTED for owner in owners):
         report.danger(Danger.REFLECT, "Object.prototype", node.line)
+    for owner in owners:
+        if rule_of(owner).danger is Danger.REFLECT:
+            report.danger(Danger.REFLECT, shown(owner), node.line)
     names = values.property_names(left) if target is not None else []
     if "location" in paths(left.value or NOTHING) or ("location" in owners and "href" in names):
         _navigates(report, node, [right])
@@ -224,11 +242,13 @@ _BY_PATH: dict[str, _Judge] = {
     **dict.fromkeys(("Worker", "SharedWorker"), _worker),
     **dict.fromkeys(("open",), _opens),
     **dict.fromkeys(DEFINING, _defines),
+    **dict.fromkeys(("Object.getOwnPropertyDescriptor", "Reflect.getOwnPropertyDescriptor"), _describes),
     **dict.fromkeys(TEMPLATES, _template),
 }
 _BY_NAME: dict[str, _Judge] = {
     "createElement": _element,
     "setAttribute": _attribute,
+    "submit": _submits,
     **dict.fromkeys(("html", "append", "prepend", "after", "before", "replaceWith"), _fragment),
     **dict.fromkeys(HTML_CALLS - {"parseFromString"}, _html),
 }

@@ -108,7 +108,7 @@ _GLOBALS: dict[str, Rule] = {
     **rows(HARMLESS, _BROWSER),
     **rows(HARMLESS, _TESTS),
     **danger(Danger.DYNAMIC, "eval Function execScript importScripts GeneratorFunction AsyncGeneratorFunction"),
-    **danger(Danger.DYNAMIC, "WebAssembly ?.constructor() AsyncFunction ShadowRealm"),
+    **danger(Danger.DYNAMIC, "WebAssembly ?.constructor() AsyncFunction ShadowRealm crypto.setEngine"),
     **rows(
         HARMLESS,
         "Function.prototype Function.name Function.length Object.prototype ?.constructor ?.constructor.prototype",
@@ -118,7 +118,7 @@ _GLOBALS: dict[str, Rule] = {
     **danger(Danger.DYNAMIC, "this.eval this.Function"),
     **rows(UNKNOWN, "require.cache require.extensions require.main.children"),
     **danger(Danger.REFLECT, "module._load module._compile module._extensions module._cache module.constructor"),
-    **danger(Danger.REFLECT, "Error.prepareStackTrace"),
+    **danger(Danger.REFLECT, "Error.prepareStackTrace arguments.callee.caller arguments.caller"),
     **effect(EffectKind.NETWORK, "fetch XMLHttpRequest WebSocket EventSource RTCPeerConnection WebTransport"),
     **effect(EffectKind.NETWORK, "navigator.sendBeacon Image().src Image().srcset RTCDataChannel open"),
     **effect(EffectKind.SECRET, "document.cookie cookieStore navigator.credentials navigator.clipboard.read"),
@@ -215,7 +215,7 @@ METHODS: dict[str, Rule] = {
     **rows(Rule(danger=Danger.DYNAMIC), "globalEval getScript compileFunction importScripts"),
     **rows(Rule(danger=Danger.REFLECT), "__defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ dlopen"),
     **rows(Rule(danger=Danger.REFLECT), "_linkedBinding mainModule prepareStackTrace getBuiltinModule"),
-    **effect(EffectKind.NETWORK, "sendBeacon"),
+    **effect(EffectKind.NETWORK, "sendBeacon requestSubmit"),
     **{
         name.removeprefix("fs."): rule
         for name, rule in _NODE.items()

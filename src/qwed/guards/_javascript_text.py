@@ -32,6 +32,7 @@ def hidden(code: str, source: Source, report: Report) -> None:
     if any(found[0].count("+") >= MIN_SUMS for found in _SYMBOLS_ONLY.finditer(re.sub(r"\s+", "", code))):
         report.danger(Danger.OBFUSCATE, "code without letters", 1)
     _names(source, report)
+    _symbols(source, report)
     for node in source.nodes:
         if node.kind in ("string", "template_string"):
             _escaped(node, report)
@@ -39,20 +40,28 @@ def hidden(code: str, source: Source, report: Report) -> None:
 
 def _names(source: Source, report: Report) -> None:
     generated: dict[str, int] = {}
-    letters = symbols = 0
     for node in source.nodes:
         if node.kind in _NAMES:
             if "\\" in node.text:
                 report.danger(Danger.OBFUSCATE, "escaped letters in a name", node.line)
             if _GENERATED.fullmatch(node.text):
                 generated.setdefault(node.text, node.line)
-        if node.text and node.kind not in _QUOTED:
-            known = sum(each.isascii() and each.isalnum() for each in node.text)
-            letters, symbols = letters + known, symbols + len(node.text) - known
     if len(generated) >= MIN_GENERATED:
         report.danger(Danger.OBFUSCATE, "generated names", min(generated.values()))
-    if letters + symbols >= MIN_DENSE and letters < DENSE_SHARE * (letters + symbols):
-        report.danger(Danger.OBFUSCATE, "names without letters", 1)
+
+
+def _symbols(source: Source, report: Report) -> None:
+    lines: dict[int, list[int]] = {}
+    for node in source.nodes:
+        if node.text and node.kind not in _QUOTED:
+            counts = lines.setdefault(node.line, [0, 0])
+            counts[0] += sum(each.isascii() and each.isalnum() for each in node.text)
+            counts[1] += len(node.text)
+    # Line by line as well as altogether: beside an honest program such a line is only a small share.
+    whole = [sum(letters for letters, _ in lines.values()), sum(size for _, size in lines.values())]
+    for line, (letters, size) in [(1, whole), *lines.items()]:
+        if size >= MIN_DENSE and letters < DENSE_SHARE * size:
+            report.danger(Danger.OBFUSCATE, "names without letters", line)
 
 
 def _escaped(node: Node, report: Report) -> None:

@@ -23,6 +23,9 @@ CODE_FACTS = words(
 )
 """What may be asked of `f.__code__`."""
 
+CLASS_FACTS = words("__name__ __qualname__ __module__ __doc__")
+"""What may be asked of the class of anything: plain text."""
+
 ATTRIBUTE_CALLS = words("__setattr__ __delattr__ __getattribute__ __getattr__")
 """Allowed on the program's own objects, where the attribute they name is no inner one."""
 

@@ -248,10 +248,11 @@ def _bind_walrus(program: Program, node: ast.AST, scope: Scope) -> None:
 def _bind_for(program: Program, node: ast.AST, scope: Scope) -> None:
     assert isinstance(node, ast.For | ast.AsyncFor)  # noqa: S101 - the table says so
     _bind_loop(program, node.target, node.iter, scope, scope)
-    for statement in node.body if isinstance(node, ast.For) else ():
+    loop = node if isinstance(node, ast.For) else None
+    for statement in loop.body if loop is not None else ():
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             program.settled.add(id(statement.target))
-            _bind(scope, statement.target.id, Binding(grows=statement, loop=node, scope=scope))
+            _bind(scope, statement.target.id, Binding(grows=statement, loop=loop, scope=scope))
 
 
 def _bind_growth(program: Program, node: ast.AST, scope: Scope) -> None:

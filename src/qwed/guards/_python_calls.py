@@ -147,8 +147,8 @@ def _look(look: Look, node: ast.Call, _scope: Scope, _path: str) -> None:
 
 
 def _fetch(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """operator.attrgetter and methodcaller: attributes named by text."""
-    for argument in node.args[:1] if path.endswith("methodcaller") else node.args:
+    """operator.attrgetter and methodcaller, and a field of a format: attributes named by text."""
+    for argument in node.args if path.endswith("attrgetter") else node.args[:1]:
         found = look.folder.possible(argument, scope)
         for text in sorted({text for text in found if isinstance(text, str)}):
             for part in text.split("."):
@@ -245,5 +245,6 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys((f"pandas().{name}" for name in TEXT_CODE), _frame_text),
     "operator.attrgetter": _fetch,
     "operator.methodcaller": _fetch,
+    "string.Formatter().get_field": _fetch,
     "functools.reduce": _reduce,
 }

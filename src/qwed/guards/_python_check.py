@@ -117,7 +117,7 @@ def _judge_names(look: Look, node: ast.Attribute, base: ast.expr, attributes: li
             continue
         if last and attribute == "__class__" and not isinstance(node.ctx, ast.Load) and not _is_own_object(node.value):
             look.report.danger(Danger.REFLECT, attribute, node.lineno)
-        elif not look.reads_code(attributes, index):
+        elif not look.reads_fact(attributes, index):
             look.attribute_name(attribute, base, scope, node.lineno)
 
 

@@ -1,6 +1,7 @@
 """The values an expression can have, one of which may be that nobody knows."""
 
-from collections.abc import Callable, Iterable
+import ast
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from qwed.guards import _python_pure as pure
@@ -37,6 +38,23 @@ def items_of(value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | bytes | tuple | list | range):
         return tuple(value[:MAX_ITEMS])
     return tuple(value) if isinstance(value, dict) else ANYTHING
+
+
+def unpacked(arguments: Sequence[ast.expr]) -> list[ast.expr]:
+    """The arguments with the items of `*(a, b)` in its place; none where an item cannot be seen."""
+    plain: list[ast.expr] = []
+    for each in arguments:
+        inner = each.value if isinstance(each, ast.Starred) else each
+        spread = each is not inner and isinstance(inner, ast.Tuple | ast.List)
+        plain += inner.elts if spread else [inner]  # type: ignore[attr-defined]  # a tuple or a list
+    hidden = len(plain) == len(arguments) or any(isinstance(each, ast.Starred) for each in plain)
+    return [] if hidden else plain
+
+
+def named(target: ast.Tuple, item: Sequence[Any]) -> dict[str, Any]:
+    """What `for a, b in ...` binds in one turn."""
+    names = [each.id for each in target.elts if isinstance(each, ast.Name)]
+    return dict(zip(names, item, strict=False))
 
 
 class Choices:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any
 
+from qwed.guards import _python_choices as choices
 from qwed.guards import _python_pure as pure
 from qwed.guards._python_choices import ANYTHING, MAX_ITEMS, UNKNOWN, Choices, Possible, computed, is_open, items_of
 from qwed.guards._python_scopes import Binding, Program, Scope, TooComplex
@@ -17,7 +18,6 @@ MAX_VALUES = 256
 MAX_BINDINGS = 500
 MAX_STEPS = 4_000
 MAX_ALL_STEPS = 400_000
-
 
 Frame = dict[str, Any]
 Given = list[Possible]
@@ -37,18 +37,29 @@ class Folder:
     loose: bool = False
     """Whether an unknown piece of a text reads `*`."""
 
-    def possible(self, node: ast.expr, scope: Scope) -> Possible:
-        """The values of `node`."""
-        self._start()
-        return self._fold(node, scope, {}, 0)
+    asked: set[int] = field(default_factory=set)
+    """Nodes being folded, by id: what a name means may hang on a text, and that on the name."""
 
-    def _start(self) -> None:
+    def possible(self, node: ast.expr, scope: Scope, *, loose: bool = False) -> Possible:
+        """The values of `node`; unknown where that is asked in order to answer itself."""
+        if id(node) in self.asked:
+            return ANYTHING
+        if not self.asked:
+            self._renew()
+        before = self.memo, self.loose
+        self.memo, self.loose = self.loose_memo if loose else self.strict_memo, loose
+        self.asked.add(id(node))
+        found = self._fold(node, scope, {}, 0)
+        self.asked.discard(id(node))
+        self.memo, self.loose = before
+        return found
+
+    def _renew(self) -> None:
         self.spent, self.steps = self.spent + self.steps, 0
         if self.spent > MAX_ALL_STEPS:
             raise TooComplex
         if self.values.cache is None:
             self.strict_memo, self.loose_memo = {}, {}
-        self.memo, self.loose = self.strict_memo, False
 
     def texts(self, node: ast.expr, scope: Scope) -> list[str]:
         """The texts among the values of `node`."""
@@ -56,17 +67,12 @@ class Folder:
 
     def guesses(self, node: ast.expr, scope: Scope) -> list[str]:
         """The texts of `node` with `*` for every piece that is not known."""
-        found = self._loosely(node, scope)
+        found = self.possible(node, scope, loose=True)
         return sorted({value for value in found if isinstance(value, str) and value.strip("*")})
 
     def begins_plainly(self, node: ast.expr, scope: Scope) -> bool:
         """Whether every text that `node` can be begins like an ordinary name."""
-        return all(isinstance(value, str) and value[:1].isalpha() for value in self._loosely(node, scope))
-
-    def _loosely(self, node: ast.expr, scope: Scope) -> Possible:
-        self._start()
-        self.memo, self.loose = self.loose_memo, True
-        return self._fold(node, scope, {}, 0)
+        return all(isinstance(value, str) and value[:1].isalpha() for value in self.possible(node, scope, loose=True))
 
     def _fold(self, node: ast.expr, scope: Scope, frame: Frame, depth: int) -> Possible:
         self.steps += 1
@@ -143,8 +149,7 @@ class Folder:
             if isinstance(target, ast.Name):
                 yield {**frame, target.id: item}
             elif isinstance(target, ast.Tuple) and isinstance(item, tuple | list | str):
-                names = [each.id for each in target.elts if isinstance(each, ast.Name)]
-                yield {**frame, **dict(zip(names, item, strict=False))}
+                yield {**frame, **choices.named(target, item)}
 
     def _choice(self, node: ast.IfExp | ast.BoolOp, scope: Scope, frame: Frame, depth: int) -> Possible:
         found = Choices()
@@ -241,7 +246,7 @@ class Folder:
         if any(isinstance(each, ast.Starred) for each in node.args):
             return self._spread(node, scope, frame, depth)
         if node.keywords and not node.args and self.values.paths(node.func, scope) == {"dict"}:
-            keys = [ast.Constant(word.arg) if word.arg else None for word in node.keywords]
+            keys: list[ast.expr | None] = [ast.Constant(word.arg) if word.arg else None for word in node.keywords]
             return self._mapping(ast.Dict(keys, [word.value for word in node.keywords]), scope, frame, depth)
         words = {word.arg for word in node.keywords}
         if words - {"encoding", "errors"} and not (words == {"sep"} or self.loose):
@@ -259,15 +264,8 @@ class Folder:
 
     def _spread(self, node: ast.Call, scope: Scope, frame: Frame, depth: int) -> Possible:
         """`f(*items)`: the items one by one."""
-        plain: list[ast.expr] = []
-        for each in node.args:
-            inner = each.value if isinstance(each, ast.Starred) else each
-            plain += (
-                inner.elts if isinstance(each, ast.Starred) and isinstance(inner, ast.Tuple | ast.List) else [inner]
-            )
-        if len(plain) == len(node.args) or any(isinstance(each, ast.Starred) for each in plain):
-            return ANYTHING
-        return self._call(ast.Call(func=node.func, args=plain, keywords=node.keywords), scope, frame, depth)
+        call = ast.Call(func=node.func, args=choices.unpacked(node.args), keywords=node.keywords)
+        return self._call(call, scope, frame, depth) if call.args else ANYTHING
 
     def _lambda(self, node: ast.Lambda, arguments: Given, scope: Scope, frame: Frame, depth: int) -> Possible:
         names = [each.arg for each in node.args.args]

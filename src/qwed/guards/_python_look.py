@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from qwed.guards._python_attributes import CODE_FACTS, INNER, WALKS
+from qwed.guards._python_attributes import CLASS_FACTS, CODE_FACTS, INNER, WALKS
 from qwed.guards._python_fold import Folder
 from qwed.guards._python_report import PythonReport, rule_of
 from qwed.guards._python_scopes import Binding, Program, Scope
@@ -155,10 +155,10 @@ class Look:
             return node.attr == "__class__" and isinstance(node.value, ast.Name) and not self.foreign(node, scope)
         return isinstance(node, ast.Call) and "type" in self.values.paths(node.func, scope) and len(node.args) == 1
 
-    def reads_code(self, attributes: list[str], index: int) -> bool:
-        """Whether `f.__code__` is only asked for a fact."""
-        following = attributes[index + 1 : index + 2]
-        return attributes[index] == "__code__" and set(following) <= CODE_FACTS and bool(following)
+    def reads_fact(self, attributes: list[str], index: int) -> bool:
+        """Whether `f.__code__` or `x.__class__` is only asked for a fact."""
+        facts = _FACTS.get(attributes[index], frozenset())
+        return bool(facts.intersection(attributes[index + 1 : index + 2]))
 
     def hidden(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a text is put together in a way that hides it."""
@@ -167,6 +167,7 @@ class Look:
         return _hides(node) or any((id(home), name) in self.hiding for home, name in _parts(self.program, node, scope))
 
 
+_FACTS = {"__code__": CODE_FACTS, "__class__": CLASS_FACTS}
 _FOLLOWED = frozenset({"getattr", "setattr", "delattr"})
 """Builtins that may be given another name, since calls of that name are judged alike."""
 _TARGET_WORDS = words("path file filename name url src dst fname file_path filepath filepath_or_buffer")

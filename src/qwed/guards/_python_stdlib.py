@@ -41,6 +41,7 @@ HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTO
  codecs.escape_decode codecs.charmap_decode codecs.charmap_encode codecs.charmap_build sys.audit
  importlib.util.cache_from_source marshal.version codecs.BufferedIncrementalEncoder codecs.BufferedIncrementalDecoder
  tokenize.tokenize importlib.metadata.version importlib.metadata.PackageNotFoundError
+HARMLESS string.Formatter().: get_field
 HARMLESS sqlite3().: execute executescript executemany cursor
 HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep
  extsep pathsep linesep

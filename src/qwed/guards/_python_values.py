@@ -32,7 +32,7 @@ def canonical(path: str) -> str:
     parts = path.split(".")
     for index in range(len(parts) - 1, 0, -1):
         bare = parts[index].lstrip("_")
-        if bare in REROOTED and ".".join(parts[: index + 1]) not in RULES:
+        if bare in REROOTED and ".".join(parts[: index + 1]) not in KNOWN:
             parts = ["builtins" if bare == "bltns" else bare, *parts[index + 1 :]]
             break
     root = ALIASES.get(parts[0], parts[0])

@@ -72,7 +72,15 @@ def _read(look: Look, call: Call) -> None:
     )
     for name in names:
         look.assign(name, [listed])
+    for word in call.operands:
+        _require_settled(look, word)
     _harmless_names(look, call.arguments)
+
+
+def _require_settled(look: Look, word: Word) -> None:
+    """The name of a variable that gets a value must be plain to see."""
+    if not word.settled:
+        look.report.unclear(f"`{word.text[:64]}` is decided while it runs")
 
 
 def _harmless_names(look: Look, arguments: list[Word]) -> None:
@@ -97,13 +105,17 @@ def _declare(look: Look, call: Call) -> None:
 def _set(look: Look, call: Call) -> None:
     if not call.arguments:
         look.report.effect(EffectKind.SECRET, "environment")
-    elif "+o" in call.texts and "history" in call.texts:
+    elif "+o" in call.texts and any(word.text == "history" or not word.settled for word in call.arguments):
         look.report.effect(EffectKind.ADMIN, call.line)
 
 
 def _printf(look: Look, call: Call) -> None:
     if call.arguments and call.arguments[0].text.startswith("-v"):
         _harmless_names(look, call.arguments)
+        first = call.arguments[0]
+        named = first._replace(text=first.text[2:]) if first.text != "-v" else next(iter(call.arguments[1:]), Word(""))
+        _require_settled(look, named)
+        look.assign(named.text, [Word("", known=False)])
 
 
 def _unset(look: Look, call: Call) -> None:
@@ -121,6 +133,9 @@ def _loads(look: Look, call: Call) -> None:
     if any(letter in options for letter in _LOADING[call.name]):
         look.report.violate(Violation.ESCAPE)
         look.report.effect(EffectKind.EXECUTE, call.line)
+    if call.name in ("mapfile", "readarray") and call.operands:
+        _require_settled(look, call.operands[-1])
+        look.assign(call.operands[-1].text, [Word("", known=False)])
 
 
 _LOADING = {

@@ -74,7 +74,9 @@ def _by_table(look: Look, call: Call) -> None:
 
 def _is_only_text(name: str) -> bool:
     """Whether no word behind the name can make it do something else."""
-    return name in builtins.RULES or (name in programs.PROGRAMS and programs.PROGRAMS[name].effect is None)
+    program = programs.PROGRAMS.get(name)
+    talks = program is not None and program.effect is None and not (program.reads or program.writes or program.runs)
+    return name in builtins.RULES or talks
 
 
 def _require_settled(look: Look, arguments: list[Word]) -> None:

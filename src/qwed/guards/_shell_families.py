@@ -42,8 +42,8 @@ _PIP = Family(
     other=INSTALL,
 )
 _NPM = Family(
-    _ABOUT | names_in("ls list ll la root prefix bin config why explain query docs fund -ls get"),
-    names_in("view info show outdated search ping audit whoami"),
+    _ABOUT | names_in("ls list ll la root prefix bin config why explain query fund -ls get"),
+    names_in("view info show outdated search ping audit whoami docs repo bugs home"),
     installs=names_in(
         """
         install i ci add update upgrade uninstall remove rm link publish init create exec dlx pack dedupe prune up
@@ -169,3 +169,30 @@ _ROWS: tuple[tuple[str, Family], ...] = (
     ("ssh-keygen ssh-add ssh-agent certbot mkcert htpasswd kinit klist", _KEYS),
 )
 FAMILIES: dict[str, Family] = {name: family for names, family in _ROWS for name in names.split()}
+
+
+def _options(**rows: str) -> dict[str, EffectKind]:
+    return {option: EffectKind[kind] for kind, options in rows.items() for option in options.split()}
+
+
+_CLUSTER = _options(NETWORK="-s --server", READ="--kubeconfig", WRITE="--output-directory --output-dir --cache-dir")
+_OPTION_ROWS: tuple[tuple[str, dict[str, EffectKind]], ...] = (
+    ("docker podman nerdctl docker-compose", _options(NETWORK="-H --host --url", READ="--config --env-file")),
+    ("kubectl oc k k3s microk8s", _CLUSTER),
+    ("helm", {**_CLUSTER, **_options(EXECUTE="--post-renderer", NETWORK="--repo --kube-apiserver")}),
+    (
+        "pip pip3 pip2 uv",
+        _options(
+            WRITE="--log --cache-dir --report",
+            NETWORK="-i --index-url --extra-index-url --proxy --trusted-host",
+            EXECUTE="--python",
+        ),
+    ),
+    ("npm pnpm yarn", _options(NETWORK="--registry", EXECUTE="--script-shell", READ="--userconfig --globalconfig")),
+    ("go", _options(EXECUTE="-toolexec -exec -vettool --toolexec -http -overlay", READ="-modfile")),
+    ("cargo", _options(EXECUTE="--config")),
+    ("terraform tofu terragrunt", {**dict.fromkeys(("-raw", "-json"), _E.SECRET), "-state": _E.READ, "-out": _E.WRITE}),
+    ("systemctl journalctl", _options(NETWORK="-H --host", READ="--root")),
+)
+OPTIONS: dict[str, dict[str, EffectKind]] = {name: row for names, row in _OPTION_ROWS for name in names.split()}
+"""Options that do more than the verb they stand beside."""

@@ -60,6 +60,19 @@ _LISTS = {
     "sparse-checkout": frozenset(),
     "reflog": frozenset(),
 }
+_CHANGING_WORDS = {
+    "reflog": names_in("expire delete drop"),
+    "rerere": names_in("clear forget gc"),
+    "fsck": names_in("--lost-found"),
+    "interpret-trailers": names_in("--in-place"),
+    "config": names_in(
+        """
+        --add --replace-all --unset --unset-all --edit -e --rename-section --remove-section set unset edit
+        rename-section remove-section
+        """
+    ),
+}
+"""What makes a verb that looks change something."""
 _LISTING_VERBS = names_in("list show show-url get-url status log ls-files summary verify list-heads visualize")
 
 
@@ -93,6 +106,8 @@ def _global_option(look: Look, rest: list[Word]) -> list[Word]:
     if option == "-c" or option.startswith("--config-env"):
         if len(rest) > 1 and _RUNNING_KEY.match(rest[1].text) and not re.search(r"=(?:cat|less|)\Z", rest[1].text):
             look.report.violate(Violation.ESCAPE)
+        elif len(rest) > 1 and not rest[1].settled:
+            look.report.unclear(f"`{rest[1].text[:64]}` is decided while it runs")
         return rest[2:]
     if option in ("-C", "--git-dir", "--work-tree", "--namespace"):
         if len(rest) > 1 and option == "-C":
@@ -107,6 +122,7 @@ def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
     if verb in _RUNS or (verb == "rebase" and any(w.text.startswith(("-x", "--exec")) for w in rest)):
         look.report.violate(Violation.ESCAPE)
     if verb in _LISTS and _is_listing(verb, rest):
+        _listed(look, verb, rest)
         return
     if verb == "config":
         _config(look, rest)
@@ -117,12 +133,26 @@ def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
     _effects(look, verb, rest, place)
 
 
+def _listed(look: Look, verb: str, rest: list[Word]) -> None:
+    """A list may come out of another file, or from the other side."""
+    words = [word.text for word in rest]
+    if verb == "remote" and words[:1] == ["show"] and len(words) > 1 and "-n" not in words:
+        look.report.effect(EffectKind.NETWORK, words[-1])
+    for option, value in zip(words, rest[1:], strict=False):
+        if verb == "config" and option in ("-f", "--file"):
+            look.file(EffectKind.READ, value)
+
+
+def _changes(verb: str, rest: list[Word]) -> bool:
+    return any(word.text in _CHANGING_WORDS.get(verb, ()) for word in rest)
+
+
 def _effects(look: Look, verb: str, rest: list[Word], place: Word) -> None:
-    if verb in _READS:
+    if verb in _READS and not _changes(verb, rest):
         _read(look, verb, rest)
         return
     fetches = verb in ("clone", "pull") or (verb == "submodule" and any(w.text in ("update", "add") for w in rest))
-    if verb in _WRITES or fetches:
+    if verb in _WRITES or fetches or _changes(verb, rest):
         look.file(EffectKind.WRITE, place)
     if verb in _DELETES or _discards(verb, rest):
         look.file(EffectKind.DELETE, place)
@@ -130,7 +160,7 @@ def _effects(look: Look, verb: str, rest: list[Word], place: Word) -> None:
         look.report.effect(EffectKind.NETWORK, _address(rest))
     if verb in _RUNS:
         look.report.effect(EffectKind.EXECUTE, joined([Word("git"), Word(verb), *rest]))
-    elif verb not in _WRITES | _DELETES | _NETWORK:
+    elif verb not in _WRITES | _DELETES | _NETWORK | _READS:
         look.report.unclear(f"`git {verb[:40]}` is not known")
 
 
@@ -141,7 +171,7 @@ def _discards(verb: str, rest: list[Word]) -> bool:
         or (verb == "branch" and texts & {"-D", "-d", "--delete"})
         or (verb == "push" and texts & {"--force", "-f", "--delete", "--mirror", "--force-with-lease"})
         or (verb == "stash" and texts & {"drop", "clear"})
-        or (verb == "reflog" and texts & {"expire", "delete"})
+        or (verb == "reflog" and _changes(verb, rest))
         or (verb == "checkout" and texts & {"--", ".", "-f"})
     )
 
@@ -151,10 +181,12 @@ def _address(rest: list[Word]) -> str:
 
 
 def _read(look: Look, verb: str, rest: list[Word]) -> None:
+    if verb == "help" and any(word.text in ("-w", "--web") for word in rest):
+        look.report.effect(EffectKind.EXECUTE, "browser")
     for word in rest:
         if word.text.startswith(("--output=", "-o")) and verb in ("diff", "log", "show", "shortlog", "format-patch"):
             look.file(EffectKind.WRITE, word._replace(text=word.text.partition("=")[2] or "."))
-        elif verb == "diff" and any(each.text == "--no-index" for each in rest) and not word.is_option:
+        elif verb in ("diff", "grep") and any(each.text == "--no-index" for each in rest) and not word.is_option:
             look.file(EffectKind.READ, word)
         elif not word.is_option and is_secret(word.text.rpartition(":")[2] or word.text):
             look.report.effect(EffectKind.SECRET, word.text)
@@ -172,11 +204,11 @@ def _is_listing(verb: str, rest: list[Word]) -> bool:
         )
     if verb == "config":
         reads = set(words) & {"--get", "--get-all", "--list", "-l", "--get-regexp", "list", "get"}
-        return bool(reads) or (len(named) == 1 and not set(words) & {"--unset", "--edit", "-e", "--unset-all"})
+        return not _changes(verb, rest) and (bool(reads) or len(named) == 1)
     if verb == "symbolic-ref":
         return len(named) <= 1
     if verb == "reflog":
-        return not set(words) & {"expire", "delete"}
+        return not _changes(verb, rest)
     return (not named and verb != "stash" and verb != "bisect") or (named[:1] != [] and named[0] in _LISTING_VERBS)
 
 

@@ -269,11 +269,12 @@ def _looks_up(look: Look, call: Call) -> None:
 
 
 _IP_CHANGES = names_in("add del delete set flush change replace append exec up down link-netns")
+_SHORT_CHANGES = {"arp": {"-s", "-d", "-f"}, "ss": {"-K", "--kill"}}
 
 
 def _ip(look: Look, call: Call) -> None:
     words = {word.text for word in call.arguments}
-    changes = words & _IP_CHANGES or words & {"-b", "-batch"} or (call.name == "arp" and words & {"-s", "-d"})
+    changes = words & _IP_CHANGES or words & {"-b", "-batch"} or words & _SHORT_CHANGES.get(call.name, set())
     if changes or (
         call.name in ("ifconfig", "route", "nmcli") and len([w for w in call.arguments if not w.is_option]) > 1
     ):

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from qwed.guards._shell_model import Call, Look, Word
+from qwed.guards._shell_model import Call, Look, Violation, Word
+from qwed.guards._shell_variables import PLAIN_SHOWERS
 from qwed.words import EffectKind
 
 Rule = Callable[[Look, Call], None]
@@ -30,6 +31,8 @@ class Program:
     """Options whose value is a file it reads."""
     writes: frozenset[str] = frozenset()
     """Options whose value is a file it writes."""
+    runs: frozenset[str] = frozenset()
+    """Options whose value is a program it runs, or code."""
     text_first: bool = False
     """Whether the first operand is a pattern, not a file."""
     pattern_options: frozenset[str] = frozenset({"-e", "--regexp", "-f", "--file", "--files"})
@@ -76,16 +79,17 @@ class _Parse:
             self._cluster(word, rest)
 
     def _long(self, word: Word, rest: "Iterable[Word]") -> None:
-        name, given, value = word.text.partition("=")
+        short, given, value = word.text.partition("=")
         program = self.program
+        telling = program.reads | program.writes | program.runs
+        name = _in_full(short, telling, program.words | program.long_valued)
         if given:
             self.options.append((name, word._replace(text=value)))
-        elif name in program.long_valued or name in program.reads or name in program.writes:
+        elif name in program.long_valued or name in telling:
             self.options.append((name, next(iter(rest), None)))
         else:
             self.options.append((name, None))
-        known = name in program.words or name in program.long_valued or name in program.reads or name in program.writes
-        if not (known or program.free):
+        if not (name in program.words or name in program.long_valued or name in telling or program.free):
             self.strange = self.strange or word.text
 
     def _cluster(self, word: Word, rest: "Iterable[Word]") -> None:
@@ -93,7 +97,7 @@ class _Parse:
         letters = word.text[1:]
         for at, letter in enumerate(letters):
             option = f"-{letter}"
-            if letter in program.valued or option in program.reads or option in program.writes:
+            if letter in program.valued or option in program.reads | program.writes | program.runs:
                 attached = letters[at + 1 :]
                 value = word._replace(text=attached) if attached else next(iter(rest), None)
                 self.options.append((option, value))
@@ -101,6 +105,13 @@ class _Parse:
             self.options.append((option, None))
             if letter not in program.flags and not program.free:
                 self.strange = self.strange or word.text
+
+
+def _in_full(name: str, telling: frozenset[str], others: frozenset[str]) -> str:
+    """The option that `name` abbreviates, where that is one which does something."""
+    if name in others or len(name) < 4:
+        return name
+    return next((option for option in sorted(telling) if option.startswith(name)), name)
 
 
 def parsed(program: Program, arguments: list[Word]) -> Parsed:
@@ -132,6 +143,9 @@ def judge_parsed(look: Look, name: str, program: Program, found: Parsed) -> None
             look.file(EffectKind.READ, value)
         elif value is not None and option in program.writes:
             look.file(EffectKind.WRITE, value)
+        elif value is not None and option in program.runs and value.text not in PLAIN_SHOWERS:
+            look.report.violate(Violation.ESCAPE)
+            look.report.effect(EffectKind.EXECUTE, value.text)
     _judge_files(look, name, program, found)
 
 

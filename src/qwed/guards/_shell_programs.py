@@ -61,27 +61,63 @@ _SORT = Program(
 
 _FREE_READERS = """
 cat tac wc stat du df readlink realpath od hexdump strings comm join paste cmp fold expand unexpand fmt md5sum sha1sum
-sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum b3sum colordiff sdiff diff3 look tsort base64 base32
-basenc zcat bzcat xzcat zstdcat gzcat zless bzless lsattr getfacl nm objdump readelf size ldd addr2line c++filt cloc
-tokei scc exa eza lsd bat batcat exiftool mediainfo identify ffprobe pdfinfo pdftotext xmllint hexyl namei getcap
-pstree lsof
+sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5 shasum b3sum colordiff look tsort base64 base32
+basenc zcat bzcat xzcat zstdcat gzcat zless bzless lsattr getfacl readelf size ldd addr2line c++filt tokei ffprobe
+pdfinfo hexyl namei getcap pstree dircolors fortune
 """
 _FREE_TALKERS = """
 echo printf basename dirname seq which whereis true false pwd whoami uname uptime free nproc arch groups tty lscpu w who
-users last lastlog logname id cal ncal lsblk lsusb lspci lsmod lshw dmidecode blkid vmstat iostat mpstat sar numactl
-getconf locale localectl sleep tput clear reset type hash : test [ expr factor bc dc numfmt shuf wait jobs times
-nvidia-smi sensors acpi top htop atop finger mesg ulimit umask runlevel lsb_release systemd-analyze netstat ss
-ipcs sync lsns lslogins tzselect dircolors neofetch fastfetch figlet cowsay fortune toilet banner units getopt
+users logname id cal ncal lsblk lsusb lspci lsmod lshw blkid vmstat iostat mpstat numactl
+getconf locale localectl sleep tput clear reset type hash : test [ expr factor dc numfmt shuf wait jobs times
+sensors acpi top htop atop mesg ulimit umask runlevel lsb_release systemd-analyze netstat ss
+ipcs sync lsns lslogins tzselect toilet banner getopt
 getopts help stty tldr shift return exit break continue logout compgen complete bind suspend  dirs caller fg bg disown
 tr   rev mdfind  sw_vers infocmp  toe  lsipc lsmem findmnt  pgrep pidof  apropos
 whatis    dpkg-architecture  ts
 """
+
+_DIFF_PROGRAM = frozenset({"--diff-program"})
+_SELDOM: dict[str, Program] = {
+    "bc": Program(free=True, valued="e", long_valued=_words("--expression")),
+    "sdiff": Program(free=True, valued="wI", writes=frozenset({"-o", "--output"}), runs=_DIFF_PROGRAM, most=2),
+    "diff3": Program(free=True, valued="L", runs=_DIFF_PROGRAM),
+    "cloc": Program(
+        free=True,
+        long_valued=_words("--exclude-dir --include-lang --exclude-lang --include-ext --exclude-ext --match-f"),
+        reads=frozenset({"--list-file", "--exclude-list-file", "--read-lang-def", "--force-lang-def", "--config"}),
+        writes=frozenset({"--report-file", "--out", "--counted", "--ignored", "--found", "--write-lang-def", "--sdir"}),
+        runs=frozenset({"--extract-with", "--diff-list-file"}),
+    ),
+    "scc": Program(free=True, valued="fis", writes=frozenset({"-o", "--output"}), default="."),
+    **dict.fromkeys(("nm", "objdump"), Program(free=True, runs=frozenset({"--plugin"}))),
+    "pdftotext": Program(free=True, valued="flrxyWHep", last=EffectKind.WRITE, least=2),
+    "mediainfo": Program(free=True, writes=frozenset({"--LogFile"})),
+    "identify": Program(free=True, runs=frozenset({"-define"})),
+    "last": Program(effect=None, free=True, valued="nst", reads=frozenset({"-f", "--file"})),
+    "lastlog": Program(effect=None, free=True, flags="", valued="but", reads=frozenset({"-R", "--root"})),
+    "dmidecode": Program(effect=None, free=True, writes=frozenset({"--dump-bin"}), reads=frozenset({"--from-dump"})),
+    "sar": Program(effect=None, free=True, writes=frozenset({"-o"}), reads=frozenset({"-f"})),
+    "figlet": Program(effect=None, free=True, valued="wm", reads=frozenset({"-f", "-d", "-C"})),
+    "units": Program(effect=None, free=True, reads=frozenset({"-f", "--file", "-L", "--log"})),
+    "cowsay": Program(effect=None, free=True, valued="eTW", runs=frozenset({"-f"})),
+    **dict.fromkeys(("neofetch", "fastfetch"), Program(effect=None, free=True, runs=frozenset({"--config", "-c"}))),
+    "finger": Program(effect=None, free=True, also=(EffectKind.NETWORK,)),
+    "nvidia-smi": Program(
+        effect=None,
+        flags="Lqx",
+        valued="idl",
+        words=_words("--query-gpu --format --list-gpus --query --query-compute-apps --loop --id --display --loop-ms"),
+        writes=frozenset({"-f", "--filename"}),
+    ),
+}
+"""Programs that look, with an option or two that do more."""
 
 PROGRAMS: dict[str, Program] = {
     **dict.fromkeys(_FREE_READERS.split(), _READ),
     **dict.fromkeys(_FREE_TALKERS.split(), _TALK),
     "ls": Program(free=True, valued="ITw", default="."),
     **dict.fromkeys(("dir", "ll", "la", "l"), Program(free=True, default=".")),
+    **_SELDOM,
     "iconv": Program(free=True, valued="ft", writes=frozenset({"-o", "--output"})),
     "vdir": Program(free=True, default="."),
     **dict.fromkeys(("exa", "eza", "lsd"), Program(free=True, valued="ILTs", default=".")),
@@ -89,7 +125,13 @@ PROGRAMS: dict[str, Program] = {
     "stat": Program(free=True, valued="cf", long_valued=_words("--format --printf")),
     "head": Program(free=True, valued="nc", long_valued=_words("--lines --bytes")),
     "tail": Program(free=True, valued="ncs", long_valued=_words("--lines --bytes --pid --sleep-interval")),
-    "du": Program(free=True, valued="dBt", long_valued=_words("--max-depth --exclude --block-size"), default="."),
+    "du": Program(
+        free=True,
+        valued="dBt",
+        long_valued=_words("--max-depth --exclude --block-size"),
+        reads=frozenset({"--files0-from", "-X", "--exclude-from"}),
+        default=".",
+    ),
     "df": Program(free=True, valued="txB", effect=None),
     "wc": Program(free=True, reads=frozenset({"--files0-from"})),
     "file": Program(
@@ -138,15 +180,18 @@ PROGRAMS: dict[str, Program] = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "bzgrep", "xzgrep", "zegrep", "zfgrep"), _GREP),
     "pgrep": Program(effect=None, free=True),
     "rg": _RG,
-    "ag": Program(free=True, valued="ABCmGp", text_first=True, default="."),
+    "ag": Program(free=True, valued="ABCmGp", runs=frozenset({"--pager"}), text_first=True, default="."),
     "ack": Program(flags="acfhHiIklLnoQrRsvwx1", valued="ABCmg", words=_words("--nocolor --color"), text_first=True),
-    "bat": Program(
-        flags="nApuf",
-        valued="lrHm",
-        words=_words(
-            """
+    **dict.fromkeys(
+        ("bat", "batcat"),
+        Program(
+            flags="nApuf",
+            valued="lrHm",
+            words=_words(
+                """
             --plain --number --paging --color --style --theme --line-range --language --no-pager --decorations
             """
+            ),
         ),
     ),
     **dict.fromkeys(
@@ -169,7 +214,7 @@ PROGRAMS: dict[str, Program] = {
     "xmllint": Program(
         flags="", words=_words("--noout --format --xpath --valid --recover --html --nonet --schema --noblanks --c14n")
     ),
-    "exiftool": Program(flags="sSanGgjHtwe0123456789", most=None),
+    "exiftool": Program(flags="sSanGgjHte0123456789", writes=frozenset({"-w", "-o"})),
     "zcat": _READ,
     "zless": _READ,
     # What follows changes something.

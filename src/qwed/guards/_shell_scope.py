@@ -4,6 +4,7 @@ import re
 
 from qwed.guards._shell_model import ShellReport, Violation, Word
 from qwed.guards._shell_tree import MAX_LENGTH
+from qwed.guards._shell_variables import judge_assignment
 from qwed.words import EffectKind
 
 MAX_VALUE = 1_024
@@ -13,6 +14,7 @@ SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
+_ADDRESS = re.compile(r"(?!file:)[A-Za-z][\w+.-]*://")
 
 
 class Scope:
@@ -44,6 +46,8 @@ class Scope:
         if SOCKET.match(text):
             self.report.violate(Violation.REVERSE_SHELL)
             self.report.effect(EffectKind.NETWORK, text)
+        elif kind is EffectKind.READ and _ADDRESS.match(text):
+            self.report.effect(EffectKind.NETWORK, text)
         elif text not in _SILENT and not _DESCRIPTOR.fullmatch(text):
             self.report.effect(kind, self._placed(text))
             if not word.settled or (self._adrift and not _ABSOLUTE.match(text)):
@@ -61,6 +65,7 @@ class Scope:
 
     def assign(self, name: str, values: list[Word]) -> None:
         """Give a variable one of several values, if it never gets another."""
+        judge_assignment(self.report, name, values, for_command=False)
         if name in self.single and values and sum(len(value.text) for value in values) <= MAX_VALUE:
             self._variables[name] = values
         else:

@@ -194,9 +194,9 @@ _DATE_ASKS = re.compile(r"\+|-u|-R|-I|--utc|--iso-8601|--rfc|--universal|--date=
 def _date(look: Look, call: Call) -> None:
     rest = iter(call.arguments)
     for word in rest:
-        if word.text in ("-d", "--date", "-v", "-j", "-f", "-z"):
+        if word.text in ("-d", "--date", "-v", "-j", "-z"):
             next(rest, None)
-        elif word.text in ("-r", "--reference"):
+        elif word.text in ("-r", "--reference", "-f", "--file"):
             look.file(EffectKind.READ, next(rest, Word("")))
         elif not _DATE_ASKS.match(word.text) and word.known:
             look.report.effect(EffectKind.ADMIN, call.line)

@@ -3,7 +3,7 @@
 import re
 
 from qwed.guards._shell_builtins import run_text
-from qwed.guards._shell_families import FAMILIES, INSTALL, Family, Kinds
+from qwed.guards._shell_families import FAMILIES, INSTALL, OPTIONS, Family, Kinds
 from qwed.guards._shell_model import NOTHING, Call, Look, Violation, Word, names_in
 from qwed.guards._shell_options import Rule
 from qwed.words import EffectKind
@@ -31,6 +31,23 @@ def _family(look: Look, call: Call) -> None:
     else:
         _report(look, _done(family, verbs[0], two), call.line)
     _escape(look, call, verbs)
+    _judge_options(look, call)
+
+
+def _judge_options(look: Look, call: Call) -> None:
+    """Options of a family that write a file, run a program or turn to another machine."""
+    telling = OPTIONS.get(call.name, {})
+    words = call.arguments
+    for at, word in enumerate(words):
+        option, given, text = word.text.partition("=")
+        kind = telling.get(option)
+        if kind is None:
+            continue
+        value = word._replace(text=text) if given else words[at + 1] if at + 1 < len(words) else Word("")
+        if kind in (_E.READ, _E.WRITE):
+            look.file(kind, value)
+        else:
+            look.report.effect(kind, call.line)
 
 
 def _done(family: Family, verb: str, two: str) -> Kinds:
@@ -62,8 +79,28 @@ def _looked(look: Look, call: Call, verbs: list[str]) -> None:
     """Looking at a secret, and the settings that are changed with the verb that shows them."""
     if call.name in ("kubectl", "oc", "k") and (_names_secret(verbs) or "--raw" in call.texts):
         look.report.effect(_E.SECRET, call.line)
-    elif verbs[0] in ("config", "env") and ("set" in verbs or "-w" in call.texts):
+    elif verbs[1:2] == ["?"] and verbs[0] in ("get", "describe", "config"):
+        look.report.unclear(f"`{call.line[:64]}` is decided while it runs")
+    elif verbs[0] in ("config", "env") and (_SETTING.intersection(verbs) or _SETTING.intersection(call.texts)):
         look.report.effect(_E.WRITE, call.line)
+    elif _rewrites(call, verbs):
+        look.file(_E.WRITE, Word("."))
+    elif verbs[0] in ("config", "get") and any(_SECRET_SETTING.search(verb) for verb in verbs[1:]):
+        look.report.effect(_E.SECRET, call.line)
+
+
+_SETTING = names_in("set unset edit delete -w -u")
+_SECRET_SETTING = re.compile(r"(?i)_auth|token|passw|secret|\?\Z")
+
+
+def _rewrites(call: Call, verbs: list[str]) -> bool:
+    """`npm version patch`, `terraform fmt` without `-check`, and what `terraform providers` keeps."""
+    if call.name in ("npm", "yarn", "pnpm"):
+        return verbs[0] == "version" and len(verbs) > 1
+    if call.name not in ("terraform", "tofu", "terragrunt"):
+        return False
+    shows = {"-check", "-write=false"} & set(call.texts)
+    return (verbs[0] == "fmt" and not shows) or bool({"mirror", "lock"} & set(verbs[1:]))
 
 
 def _names_secret(verbs: list[str]) -> bool:
