@@ -267,7 +267,7 @@ SCRIPT: tuple[tuple[str, str, str | None], ...] = tuple(
 def _play(client: httpx.Client, alpha: Tenant) -> list[Any]:
     ids = {"agent_id": alpha.agents[0], "action_id": alpha.actions[0], "approval_id": alpha.approvals[2]}
     spare = alpha.ask("POST", "/keys", {"name": "spare", "role": "member"})["id"]
-    ids |= {"tool": SHARED_TOOL, "name": SHARED_TOOL, "key_id": spare}
+    ids |= {"tool": SHARED_TOOL, "name": SHARED_TOOL, "key_id": spare, "job_id": alpha.jobs[0]}
     told = []
     for method, path, role in SCRIPT:
         shown = asking(token=alpha.tokens[0]) if role == "token" else asking(alpha.keys.get(role or ""))

@@ -69,11 +69,18 @@ def test_one_deed_is_one_effect_in_every_language(asking: Callable[..., Asking],
 
 @spec("2.2")
 @pytest.mark.parametrize("action_type", ["verify_fact", "verify_stats", "verify_image"])
-def test_an_engine_that_is_not_here_denies(ask: Asking, action_type: str) -> None:
+def test_an_engine_that_is_given_nothing_to_look_at_denies(ask: Asking, action_type: str) -> None:
     answer = ask({"type": action_type, "query": "the sky is blue"}, 1)
     assert answer["decision"] == "DENIED"
     assert answer["error"]["code"] == "QWED-AGENT-005"
-    assert answer["error"]["check"] == "engine_available"
+
+
+@spec("2.2")
+@pytest.mark.parametrize(("claim", "decision"), [("1998", "APPROVED"), ("1999", "DENIED")])
+def test_a_fact_is_verified_against_its_context(ask: Asking, claim: str, decision: str) -> None:
+    context = {"context": "The plant opened in 1998."}
+    action = {"type": "verify_fact", "query": f"The plant opened in {claim}", "parameters": context}
+    assert ask(action, 1)["decision"] == decision
 
 
 # Ruling 4.21: the unknown is refused by name, with what is known.

@@ -166,12 +166,15 @@ _GLOB_NAMES = tuple(_GLOB_NAMES_TEXT.split())
 _MIN_LITERAL = 3
 
 
+_CLIMB = re.compile(r"\A(?:\.\./)+")
+
+
 def is_sensitive(path: str) -> bool:
     """Whether what lies at a normalised path is known to hold secrets, on any system that ignores case or not."""
     folded = path.casefold()
     if folded.startswith("../"):
         # How far up it climbs is unknown; the worst is the top.
-        folded = "/" + folded.lstrip("./")
+        folded = "/" + _CLIMB.sub("", folded)
     if folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt")):
         return False
     name = _plain_name(folded.rpartition("/")[2])

@@ -95,6 +95,8 @@ def _after_end_line(text: str, tail: int) -> int:
 
 def wrapped_tokens(text: str, runs: str) -> Iterator[Finding]:
     """Runs of base64 that hold a token or a private key."""
+    if not runs:
+        return
     letters = frozenset(runs)
     present = [each for each in _FRAGMENTS if letters.issuperset(each) and each in runs]
     opened = 0
