@@ -48,6 +48,12 @@ def raw(body: bytes, status: int = 200, **headers: str) -> Answer:
     return answer
 
 
+def in_turn(*answers: Answer) -> Answer:
+    """Gives each of these answers once, one after the other."""
+    left = iter(answers)
+    return lambda handler: next(left)(handler)
+
+
 @contextmanager
 def providing(answer: Answer) -> Iterator[Provider]:
     """A provider that gives this answer to everyone."""

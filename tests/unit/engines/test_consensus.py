@@ -130,8 +130,8 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def plain_rows(name: str) -> list[dict[str, Any]]:
-    """Those that are a text and nothing more."""
-    return [row for row in rows(name) if set(row) == {"query"}]
+    """Every fourth of those that are a text and nothing more; the engines ask all of them themselves."""
+    return [row for row in rows(name) if set(row) == {"query"}][::4]
 
 
 @pytest.mark.parametrize("row", plain_rows("math_false.jsonl"), ids=lambda row: ascii(row["query"])[:50])

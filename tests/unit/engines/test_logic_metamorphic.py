@@ -33,7 +33,7 @@ FORMULAS = [
     found for found in ARGUMENTS if all(_symbolic(text) and "VAR" not in text for text in (*found[0], found[1]))
 ]
 ENGLISH = [found for found in ARGUMENTS if all(re.match(r"[A-Z][a-z]+ ", text) for text in (*found[0], found[1]))]
-SOME = ARGUMENTS[::4]
+SOME = ARGUMENTS[::8]
 
 
 def label(argument: Argument) -> str:
@@ -63,7 +63,7 @@ def test_a_premise_said_twice_does_not_matter(argument):
     assert status([*premises, *premises], conclusion) is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", FORMULAS[2::3], ids=label)
+@pytest.mark.parametrize("argument", FORMULAS[2::5], ids=label)
 def test_a_double_negation_does_not_matter(argument):
     premises, conclusion = argument
     doubled = [premise if premise.startswith("(") else f"~~({premise})" for premise in premises]
@@ -84,7 +84,7 @@ def _renamed(text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("argument", FORMULAS[1::3], ids=label)
+@pytest.mark.parametrize("argument", FORMULAS[1::5], ids=label)
 def test_the_names_do_not_matter(argument):
     premises, conclusion = argument
     assert status([_renamed(premise) for premise in premises], _renamed(conclusion)) is status(premises, conclusion)
@@ -106,7 +106,7 @@ def _in_words(text: str) -> str:
     return re.sub(r"~|!(?!=)", " not ", re.sub(r"&", " and ", re.sub(r"\|", " or ", text)))
 
 
-@pytest.mark.parametrize("argument", FORMULAS[::3], ids=label)
+@pytest.mark.parametrize("argument", FORMULAS[::5], ids=label)
 @pytest.mark.parametrize("rewrite", [_in_signs, _in_words])
 def test_the_spelling_of_the_connectives_does_not_matter(argument, rewrite: Callable[[str], str]):
     premises, conclusion = argument

@@ -13,7 +13,7 @@ import qwed
 from qwed.translate import provider as module
 from qwed.translate.provider import LONGEST_TEXT, Provider, Translation, Translator, redacted
 from tests.support.provider import Provider as Told
-from tests.support.provider import providing, raw, saying
+from tests.support.provider import in_turn, providing, raw, saying
 
 MATH = {"engine": "math", "input": "2+2 = 5"}
 LOGIC = {
@@ -217,17 +217,18 @@ def test_the_key_is_never_printed() -> None:
 CLAIMS = [("2+2 = 4", "VERIFIED"), ("2+2 = 5", "FAILED"), ("1/0 = 1", "BLOCKED"), ("2+2", "SIMPLIFIED")]
 
 
-@pytest.mark.parametrize(("formula", "status"), CLAIMS)
-def test_what_was_translated_is_at_best_inconclusive(formula: str, status: str) -> None:
+def test_what_was_translated_is_at_best_inconclusive() -> None:
+    proposals = (saying({"engine": "math", "input": formula}) for formula, _status in CLAIMS)
     with (
-        providing(saying({"engine": "math", "input": formula})) as told,
+        providing(in_turn(*proposals)) as told,
         qwed.open(llm_base_url=told.base_url, llm_model="small") as gate,
     ):
-        found = gate.verify("is the sum of two and two what they say?", options={"include_attestation": True})
-    assert (found.status, found.verified, found.is_valid) == ("INCONCLUSIVE", False, False)
-    assert (found.proof_ref, found.attestation) == (None, None)
-    assert found.result["translation"]["input"] == formula
-    assert found.result["translation"]["status"] == status
+        for formula, status in CLAIMS:
+            found = gate.verify("is the sum of two and two what they say?", options={"include_attestation": True})
+            assert (found.status, found.verified, found.is_valid) == ("INCONCLUSIVE", False, False)
+            assert (found.proof_ref, found.attestation) == (None, None)
+            assert found.result["translation"]["input"] == formula
+            assert found.result["translation"]["status"] == status
 
 
 def test_an_address_without_a_model_is_refused_at_the_start() -> None:
