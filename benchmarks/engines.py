@@ -1,6 +1,7 @@
 """What one verdict costs, engine by engine, in process and CPU time: medians in microseconds, beside bare peers."""
 
 import ast
+import io
 import itertools
 import time
 from collections.abc import Callable
@@ -43,9 +44,9 @@ COMMAND = "find ./data{0} -name '*.csv' | xargs grep -l total | sort | head -20"
 SMT = "(AND (GT x {0}) (LT x (PLUS {0} 10)) (IMPLIES p (EQ y (TIMES 2 x))) p)"
 
 
-def thousand_lines(number: int) -> str:
-    """A thousand lines of ordinary functions."""
-    return "".join(FUNCTION.format(number + n) for n in range(112))[:-1]
+def thousand_lines(number: int, thousands: int = 1) -> str:
+    """Thousands of lines of ordinary functions."""
+    return "".join(FUNCTION.format(number + n) for n in range(112 * thousands))
 
 
 def contenders() -> dict[str, Callable[[], float]]:
@@ -56,6 +57,7 @@ def contenders() -> dict[str, Callable[[], float]]:
         "bare sqlglot parse of the same": _each(lambda n: sqlglot.parse_one(QUERY.format(n), "postgres"), 20),
         "python guard, 5 lines": _each(lambda n: python_code.findings(FIVE_LINES.format(n)), 50),
         "python guard, 1,000 lines": _each(lambda n: python_code.findings(thousand_lines(n)), 1),
+        "python guard, 4,000 lines": _each(lambda n: python_code.findings(thousand_lines(n, 4)), 1),
         "bandit, 5 lines": _each(lambda n: _bandit(bandit, FIVE_LINES.format(n)), 20),
         "bandit, 1,000 lines": _each(lambda n: _bandit(bandit, thousand_lines(n)), 1),
         "bare ast.parse, 1,000 lines": _each(lambda n: ast.parse(thousand_lines(n)), 1),
@@ -78,8 +80,6 @@ def _verified(verdict: object) -> None:
 
 def _bandit(manager: BanditManager, code: str) -> None:
     """One scan by its own engine, without its reports; private, because it offers no public way."""
-    import io
-
     manager._parse_file("bench.py", io.BytesIO(code.encode()), ["bench.py"])
 
 

@@ -95,6 +95,7 @@ _SIGNS = {"↔": "<->", "→": "->", "∀": "forall ", "∃": "exists ", "¬": "
 
 
 def _in_signs(text: str) -> str:
+    text = text.replace("&&", "&").replace("||", "|")
     for sign, word in _SIGNS.items():
         text = text.replace(word, sign)
     return text
