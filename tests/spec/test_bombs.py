@@ -48,9 +48,10 @@ def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None
     assert answer.status_code == 200, answer.text[:500]
     assert answer.json()["status"] in ("FAILED", "BLOCKED", "INCONCLUSIVE", "UNKNOWN"), answer.text[:500]
     assert answer.json()["verified"] is False
-    held = [peak_mb(process) for process in below(yard.process.pid)]
-    assert len(held) >= 3
-    assert max(held) < 2 * MEMORY_MB
+    zygote, *workers = [peak_mb(process) for process in below(yard.process.pid)]
+    assert len(workers) >= 2
+    # What a worker holds beside what it was born with is under its cap.
+    assert max(workers) < zygote + MEMORY_MB
 
 
 @spec("2.1")

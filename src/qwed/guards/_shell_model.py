@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
 from qwed.guards.path import resolve
-from qwed.words import Effect, EffectKind
+from qwed.words import ON_FILES, Effect, EffectKind
 
 MAX_TARGET = 256
 MAX_FILES = 4_000
@@ -119,7 +119,6 @@ class Call(NamedTuple):
         return [word for word in self.arguments if not word.is_option]
 
 
-_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 _WILD = frozenset("*?[")
 _SECRET_PLACES = (
     *("/etc/passwd", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/self/environ", "/proc/1/environ"),
@@ -159,7 +158,7 @@ class ShellReport:
         if effect in self.effects:
             return
         self.effects[effect] = None
-        if kind in _ON_FILES and is_secret(effect.target):
+        if kind in ON_FILES and is_secret(effect.target):
             self.effects[Effect(EffectKind.SECRET, effect.target)] = None
 
     def violate(self, violation: str) -> None:

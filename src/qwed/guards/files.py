@@ -3,9 +3,8 @@
 import re
 
 from qwed.guards.path import resolve
-from qwed.words import Effect, EffectKind
+from qwed.words import ON_FILES, Effect, EffectKind
 
-_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 _RUN_LATER = re.compile(
     r"""(?:^|/)(?:
         etc/(?:cron(?:tab$|\.[a-z]+/)|rc\.local$|init\.d/|profile(?:$|\.d/)|bash\.bashrc$|ld\.so\.(?:preload$|conf)
@@ -23,7 +22,7 @@ _RUN_LATER = re.compile(
 def file_effects(kind: EffectKind, target: str) -> tuple[Effect, ...]:
     """The effect, and what it means for a file of this name; anything that is not done to a file stays as it is."""
     effects = [Effect(kind, target)]
-    if kind not in _ON_FILES:
+    if kind not in ON_FILES:
         return tuple(effects)
     if resolve(target, None).sensitive:
         effects.append(Effect(EffectKind.SECRET, target))

@@ -12,11 +12,10 @@ from qwed.guards import path as paths
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.content import name_at
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
 
 MOST_FILES = 1000
 
-_ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 _JUDGED_BY_EFFECTS = frozenset({"code", "shell"})
 _FILE_NAMES = frozenset({"path", "paths", "file", "files", "filepath", "filename", "file_path", "dir", "directory"})
 _HOST_NAMES = frozenset(
@@ -44,7 +43,7 @@ def held_to_reach(case: Case, verdict: Verdict) -> Verdict:
 
 def _files(case: Case, verdict: Verdict) -> Iterable[str]:
     if case.subject.judge in _JUDGED_BY_EFFECTS:
-        yield from (effect.target for effect in verdict.effects if effect.kind in _ON_FILES and effect.target)
+        yield from (effect.target for effect in verdict.effects if effect.kind in ON_FILES and effect.target)
     if not case.subject.is_tool or case.subject.judge == "shell":
         return
     if case.action.target and _PATH_LIKE.search(case.action.target):

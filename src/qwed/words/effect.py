@@ -22,6 +22,9 @@ class EffectKind(StrEnum):
     UNRESOLVED = "UNRESOLVED"
 
 
+ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
+"""What can be done to a file; its target is a path where nothing else is said."""
+
 RISK_OF: dict[EffectKind, Risk] = {
     EffectKind.READ: Risk.LOW,
     EffectKind.COMMUNICATE: Risk.MEDIUM,
