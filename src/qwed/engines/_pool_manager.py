@@ -196,11 +196,17 @@ class Manager:
             job = self._queues.take(len(idle), served)
             if job is None:
                 return
-            try:
-                idle[0].give(job)
-                self._send(idle[0])
-            except Lost:
-                self._lose(idle[0], DIED)
+            self._hand(idle[0], job)
+
+    def _hand(self, worker: Worker, job: Job) -> None:
+        try:
+            worker.give(job)
+            self._send(worker)
+        except Lost:
+            # It had ended before it saw the job, which is then another worker's.
+            worker.rest()
+            self._queues.put_back(job)
+            self._lose(worker, DIED)
 
     def _settle(self, job: Job, verdict: Verdict) -> None:
         job.ticket.complete(verdict)

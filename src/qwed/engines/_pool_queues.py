@@ -56,6 +56,12 @@ class Line:
         """Behind the others of its `who`."""
         self._jobs.setdefault(job.who, deque()).append(job)
 
+    def put_back(self, job: Job) -> None:
+        """Before everybody else, whatever the limit: it had its place already."""
+        mine = self._jobs.pop(job.who, deque())
+        mine.appendleft(job)
+        self._jobs = {job.who: mine, **self._jobs}
+
     def serve(self, who: str) -> Job:
         """The next job of `who`, who then stands behind everybody else."""
         mine = self._jobs.pop(who)
@@ -111,6 +117,11 @@ class Queues:
                 raise PoolFull("every engine worker is busy, try again later")
             line.put(job)
             self._ring()
+
+    def put_back(self, job: Job) -> None:
+        """Return a job that was taken and could not be begun."""
+        with self._lock:
+            self._line_of(job).put_back(job)
 
     def _line_of(self, job: Job) -> Line:
         return self._agent if job.for_agent else self._other

@@ -310,6 +310,18 @@ def test_idle_workers_killed_from_outside_are_replaced(open_pool: OpenPool) -> N
     assert pool.processes[0] == zygote
 
 
+def test_a_job_handed_to_a_worker_that_had_already_ended_is_another_workers(open_pool: OpenPool) -> None:
+    pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
+    for _ in range(20):
+        workers = pool.processes[1:]
+        watched = Watched(workers)
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        assert watched.all_ended()
+        assert result(pool, "pid")["pid"] not in workers
+
+
 def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: OpenPool, fifo: Path) -> None:
     pool = open_pool()
     ticket, _ = occupy(pool, fifo)
