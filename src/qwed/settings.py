@@ -1,6 +1,7 @@
 """Every setting: one dataclass, environment prefix QWED_. A bad value stops the start; an unknown name only warns."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -49,6 +50,9 @@ class Settings:
     """How many PENDING actions one agent may have before people at once."""
 
     webhook_allow_private: bool = False
+    witness: tuple[str, ...] = ()
+    """Where heads of the log are published: `stdout`, `file:<path>`, `https://...`."""
+    witness_seconds: int = 60
 
     rate_limit_per_key: int = 60_000
     """Requests a minute; 0 is no limit."""
@@ -66,6 +70,8 @@ class Settings:
     llm_model: str = ""
 
     batch_ttl_seconds: int = 604_800
+    content_retention_days: int = 0
+    """How long what was asked and found is kept; 0 is for ever. Leaves and proofs always stay."""
 
 
 def _whole(text: str) -> int:
@@ -115,6 +121,21 @@ def _some(text: str) -> int:
     return number
 
 
+def _witnesses(text: str) -> tuple[str, ...]:
+    places = tuple(part.strip() for part in text.split(",") if part.strip())
+    for place in places:
+        if not _WITNESS.fullmatch(place):
+            raise ValueError(f"`{place}` is none of `stdout`, `file:<path>` and `https://...`, separated by commas")
+    return places
+
+
+def _pause(text: str) -> int:
+    number = _whole(text)
+    if number == 0:
+        raise ValueError("must be at least 1")
+    return number
+
+
 def _workers(text: str) -> int:
     number = _whole(text)
     if number == 1:
@@ -135,6 +156,7 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+_WITNESS = re.compile(r"stdout|file:.+|https?://.+", re.DOTALL)
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -143,6 +165,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "engine_price_usd": _price,
     "engine_workers": _workers,
     "startup_hooks_allow": _hashes,
+    "witness": _witnesses,
+    "witness_seconds": _pause,
     "trust_max_denial_rate": _share,
     "max_in_flight": _some,
     "max_in_flight_mb": _some,

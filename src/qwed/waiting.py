@@ -7,6 +7,7 @@ calling thread (`in_thread`), with no event loop at all. Both await the same tic
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -158,3 +159,62 @@ def _finish(tickets: list[Ticket[Any]]) -> None:
 def _expire(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_exception(TimeoutError("the result did not arrive in time"))
+
+
+class LoopThread(threading.Thread):
+    """A thread with an event loop of its own, for one coroutine that runs until it is told to end.
+
+    `start` and `close` are called once; `tell` may be called from any thread at any time.
+    """
+
+    def __init__(self, name: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.loop: asyncio.AbstractEventLoop
+        """There from the start on, and not before: a loop holds descriptors."""
+        self.closing = asyncio.Event()
+        """What the coroutine ends for."""
+        self._main = main
+
+    @property
+    def started(self) -> bool:
+        """Whether it was."""
+        return self.ident is not None
+
+    def start(self) -> None:
+        """Begin with the coroutine."""
+        self.loop = asyncio.new_event_loop()
+        super().start()
+
+    def run(self) -> None:
+        """Run the coroutine; leaving the runner cancels every task that is under way."""
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._main())
+
+    def tell(self, do: Callable[[], object]) -> None:
+        """Have `do` called on the loop; where that has not begun or is over, there is nobody to tell."""
+        loop = getattr(self, "loop", None)
+        if loop is None:
+            return
+        try:
+            loop.call_soon_threadsafe(do)
+        except RuntimeError:
+            if not loop.is_closed():
+                raise
+
+    async def pause(self, seconds: float, until: asyncio.Event | None = None) -> None:
+        """Wait so long, or until what is waited for; by itself that is the end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await (until or self.closing).wait()
+
+    def close(self, seconds: float) -> None:
+        """Tell it to end, and wait so long for that."""
+        if self.started:
+            self.tell(self.closing.set)
+            self.join(seconds)
+
+
+async def failure_of(work: Coroutine[Any, Any, object]) -> BaseException | None:
+    """What `work` raised, as a value: a thread that serves others must outlive it, whatever it is."""
+    [outcome] = await asyncio.gather(work, return_exceptions=True)
+    return outcome if isinstance(outcome, BaseException) else None

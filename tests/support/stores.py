@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from qwed.ledger.keyring import fresh_keyring
+from qwed.ledger.sequencer import Sequencer
 from qwed.store import rows
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
 from qwed.store.conduct import Mark, Offence
@@ -23,6 +25,7 @@ CENT = Charge(cost=10_000, tokens=10, requests=1)
 KINDS = ("memory", "file")
 
 _numbers = itertools.count(1)
+KEYRING = fresh_keyring()
 
 
 def owner_key(
@@ -70,7 +73,8 @@ class Shop:
 
     def _open(self) -> SqliteStore:
         place = MEMORY if self.kind == "memory" else self.directory
-        return SqliteStore(place, clock=self.hands.clock(), **self.settings)
+        clock = self.hands.clock()
+        return SqliteStore(place, clock=clock, sequencer=Sequencer(KEYRING, clock), **self.settings)
 
     def reopened(self) -> "Shop":
         """The same after a restart; only a file lives through one."""
@@ -139,7 +143,15 @@ class Shop:
         name = activity_id or f"act_{next(_numbers)}"
         return Settlement(
             agent=agent,
-            activity=Activity(name, decision, self.hands.now, cost, '{"leaf":1}', '{"payload":1}', attested=attested),
+            activity=Activity(
+                name,
+                decision,
+                self.hands.now,
+                cost,
+                '{"leaf":1}',
+                '{"payload":1}',
+                attestation_id=f"att_{name}" if attested else None,
+            ),
             decision=decision,
             charge=charge,
             reservation=reservation,
@@ -157,7 +169,7 @@ class Shop:
         """An action that waits for a person, and holds its cost."""
         number = next(_numbers)
         now = self.hands.now
-        approval = Approval(f"apr_{number:06}", "hash", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        approval = Approval(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
         reservation = self.reserve(agent, step, conversation)
         assert isinstance(reservation, Reservation)
         assert self.store.hold(reservation, charge, now) is None

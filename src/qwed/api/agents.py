@@ -81,7 +81,7 @@ async def get_did(call: Call) -> Response:
     if isinstance(agent, Problem):
         return refused(agent)
     signer = call.services.signer
-    return ok(did_document(agent, signer.issuer, signer.jwk))
+    return ok(did_document(agent, signer.keyring.issuer, signer.keyring.current.jwk))
 
 
 async def get_budget(call: Call) -> Response:

@@ -25,6 +25,7 @@ from qwed.limits.memory import MemoryLimiter
 from qwed.waiting import LoopDriver
 from qwed.webhooks.outbox import Postman
 from qwed.webhooks.sender import Sender
+from qwed.witness.witness import witness_for
 from qwed.words import ErrorCode
 
 _MARGIN = 5.0
@@ -42,6 +43,7 @@ class App:
         self._node = _node_of(services)
         self.postman: Postman | None = None
         self._node.batches = Batches(services)
+        self._node.witness = witness_for(services)
         self._node.metrics = Metrics(self._node, lambda: self.postman)
         endpoints = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
         self._verify = endpoints[HOT]
@@ -84,9 +86,11 @@ class App:
         self.postman = self._new_postman()
         self.postman.start()
         self._node.batches.start()
+        self._node.witness.start()
         yield
         await asyncio.to_thread(self._node.batches.close)
         await asyncio.to_thread(self.postman.close)
+        await asyncio.to_thread(self._node.witness.close)
         await asyncio.to_thread(close_services, self.services)
 
     def _new_postman(self) -> Postman:

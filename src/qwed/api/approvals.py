@@ -47,7 +47,7 @@ async def list_approvals(call: Call) -> Response:
     now = call.services.clock.now()
     query = ApprovalQuery(key.organisation_id, limit + 1, cursor, state, call.query.get("agent_id"), now)
     found = await asyncio.to_thread(call.services.store.list_approvals, query)
-    page = [approval_view(approval, now) for approval in within_size(found[:limit])]
+    page = [approval_view(approval, call.services) for approval in within_size(found[:limit])]
     following = page[-1].approval_id if len(found) > len(page) else None
     return ok(ApprovalsView(approvals=page, next_cursor=following))
 
@@ -83,4 +83,4 @@ async def _settle(call: Call, act: _Act) -> Response:
 
 
 def _answer(outcome: KeptApproval | Problem, call: Call) -> Response:
-    return refused(outcome) if isinstance(outcome, Problem) else ok(approval_view(outcome, call.services.clock.now()))
+    return refused(outcome) if isinstance(outcome, Problem) else ok(approval_view(outcome, call.services))

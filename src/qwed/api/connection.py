@@ -7,7 +7,7 @@ is over, or when there is no room for another connection.
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from qwed.api.http import Response, refused
 from qwed.kernel.answer import problem
@@ -19,6 +19,8 @@ MOST_HEAD_BYTES = 65_536
 """Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most."""
 ANSWER_SECONDS = 30.0
 """How long a client may leave more than a buffer full of answers untaken."""
+LAST_SECONDS = 2.0
+"""The same while the server stops: it waits for those who read, not for those who do not."""
 
 
 class Connections:
@@ -43,6 +45,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
+        self._answering: RequestResponseCycle | None = None
+        self._stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         super().connection_made(transport)
@@ -55,6 +59,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_is_here()
         self._answers_are_taken()
         super().connection_lost(exc)
+        # uvicorn tells the newest request that the client has left; where that one waits behind another, so must we.
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -87,13 +95,34 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = None
             del self._all.headless[self]
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def shutdown(self) -> None:
+        """The server stops: from now on a client has less time to take what it was answered."""
+        super().shutdown()
+        self._stopping = True
+        self._expect_reading()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._stopping:
+            self._expect_reading()
+
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._untaken = self.loop.call_later(ANSWER_SECONDS, self.drop)
+        self._expect_reading()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._expect_reading()
+
+    def _expect_reading(self) -> None:
+        """Give a client its time from now on, where it has something to take before we can go on or end."""
         self._answers_are_taken()
+        if self.flow.write_paused or (self._stopping and self.transport.is_closing()):
+            self._untaken = self.loop.call_later(LAST_SECONDS if self._stopping else ANSWER_SECONDS, self.drop)
 
     def _answers_are_taken(self) -> None:
         if self._untaken is not None:

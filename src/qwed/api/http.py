@@ -11,6 +11,7 @@ import msgspec
 
 from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body
 from qwed.api.pressure import Hold, Pressure
+from qwed.api.streaming import Chunks, Send, Streams
 from qwed.api.windows import Caller, Windows
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.request import quoted
@@ -23,8 +24,7 @@ from qwed.words import Decision, ErrorCode
 if TYPE_CHECKING:
     from qwed.api.metrics import Meter, Metrics
     from qwed.kernel.inquiries.batches import Batches
-
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+    from qwed.witness.witness import Witness
 
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
@@ -39,29 +39,33 @@ class Node:
         self.services = services
         self.pressure = pressure
         self.windows = windows
+        self.streams = Streams(services.log)
         self.metrics: Metrics
         self.batches: Batches
+        self.witness: Witness
         self.driver: LoopDriver
         """Set when the first call arrives, because it belongs to the loop that runs then."""
 
 
 class Response(NamedTuple):
-    """What goes back; the last two are for the metrics."""
+    """What goes back; `code` and `answer` are for the metrics."""
 
     status: int
     body: bytes
     headers: Headers = (_JSON,)
     code: str = ""
     answer: Answer | None = None
+    chunks: Chunks | None = None
+    """In place of a body: what is sent piece by piece."""
 
 
-_ONCE = frozenset({b"x-api-key", b"authorization", b"idempotency-key"})
+_ONCE = frozenset({b"x-api-key", b"authorization", b"idempotency-key", b"last-event-id"})
 
 
 def _refuse_repeated(headers: list[tuple[bytes, bytes]]) -> None:
     names = [name for name, _value in headers if name in _ONCE]
     if len(names) != len(set(names)):
-        raise malformed("a credential or key stands in more than one header: send it once")
+        raise malformed("a credential, a key or a place in the log stands in more than one header: send it once")
 
 
 _NOTHING_LEFT = Allowance(0, 0, 1, allowed=False)
@@ -87,7 +91,7 @@ class Call:
         """The agent token the caller shows in a header."""
 
     def refuse_repeated(self) -> None:
-        """Refused where a credential stands in more than one header."""
+        """Refused where a credential, or whatever else has one value, stands in more than one header."""
         if len(self._headers) != len(self.scope["headers"]):
             _refuse_repeated(self.scope["headers"])
 
@@ -162,6 +166,11 @@ def ok(value: Any, status: int = 200) -> Response:
     return Response(status, _encode(value))
 
 
+def streamed(chunks: Chunks, *headers: tuple[bytes, bytes]) -> Response:
+    """Bytes that come piece by piece, under headers that say what they are."""
+    return Response(200, b"", headers, chunks=chunks)
+
+
 def refused(found: Problem) -> Response:
     """An error outside a decision: `{error: {...}}` with the status of its code."""
     return Response(_STATUS[found.code], _encode({"error": found}), _headers(found), found.code)
@@ -228,8 +237,12 @@ class Endpoint:
             if hold is not None:
                 hold.leave()
             self._meter.count(status, response, perf_counter() - started)
-        if response is not None:
+        if response is None:
+            return
+        if response.chunks is None:
             await respond(send, response)
+        else:
+            await _stream(node.streams, response, response.chunks, scope, receive, send)
 
     async def _answer(self, node: Node, scope: Scope, receive: Receive, hold: Hold | None) -> Response:
         if hold is None:
@@ -263,14 +276,14 @@ class Endpoint:
 
 
 def _with_allowance(response: Response, left: Allowance) -> Response:
-    status, body, headers, code, answer = response
+    status, body, headers, code, answer, chunks = response
     headers = (
         *headers,
         (b"x-ratelimit-limit", b"%d" % left.limit),
         (b"x-ratelimit-remaining", b"%d" % left.remaining),
         (b"x-ratelimit-reset", b"%d" % left.reset_seconds),
     )
-    return Response(status, body, headers, code, answer)
+    return Response(status, body, headers, code, answer, chunks)
 
 
 async def respond(send: Send, response: Response) -> None:
@@ -278,3 +291,16 @@ async def respond(send: Send, response: Response) -> None:
     length = (b"content-length", str(len(response.body)).encode())
     await send({"type": "http.response.start", "status": response.status, "headers": [*response.headers, length]})
     await send({"type": "http.response.body", "body": response.body})
+
+
+async def _stream(
+    streams: Streams, response: Response, chunks: Chunks, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Send a response without a length; of one that was asked for with HEAD, the head alone."""
+    head = {"type": "http.response.start", "status": response.status, "headers": [*response.headers]}
+    if scope["method"] != "HEAD":
+        await streams.send(head, chunks, receive, send)
+        return
+    await chunks.aclose()
+    await send(head)
+    await send({"type": "http.response.body", "body": b""})

@@ -63,6 +63,8 @@ FAMILIES: dict[str, Family] = {
     "qwed_verdicts_total": Family(_COUNT, ("engine", "status"), "what engines and checks found, as answered"),
     "qwed_engines_ready": Family(_NOW, (), "1 where every engine worker has come up"),
     "qwed_webhooks_total": Family(_COUNT, ("outcome",), "messages to webhooks"),
+    "qwed_witness_total": Family(_COUNT, ("place", "outcome"), "heads published, and turns that failed"),
+    "qwed_witness_contradicted": Family(_NOW, (), "logs that contradict a head which was published"),
 }
 """Every metric but the histogram of seconds and those of the process itself."""
 
@@ -181,7 +183,14 @@ class Metrics:
             "qwed_build_info": {(qwed.__version__, platform.python_version()): 1},
             "qwed_engines_ready": {(): self._node.services.engines.ready},
             "qwed_webhooks_total": {(outcome,): getattr(postman, outcome, 0) for outcome in OUTCOMES},
+            "qwed_witness_total": self._witnessed(),
+            "qwed_witness_contradicted": {(): len(self._node.witness.contradicted)},
         }
+
+    def _witnessed(self) -> Values:
+        witness = self._node.witness
+        outcomes = {"published": witness.published, "failed": witness.failed}
+        return {(place, outcome): counts[place] for outcome, counts in outcomes.items() for place in counts}
 
     def _seconds(self) -> Metric:
         family = HistogramMetricFamily(SECONDS, "seconds from a request's headers to its answer", labels=["route"])

@@ -1,6 +1,7 @@
 """The node itself: is it there, is it ready, which key does it sign with."""
 
 from qwed.api.http import Call, Response, ok
+from qwed.witness.witness import CONTRADICTED
 
 
 async def health(_call: Call) -> Response:
@@ -9,12 +10,14 @@ async def health(_call: Call) -> Response:
 
 
 async def ready(call: Call) -> Response:
-    """Whether every part that a decision may need is there."""
-    warm = call.services.engines.ready
-    parts = {"store": "ready", "engines": "ready" if warm else "starting", "rate_limiter": call.node.windows.kind}
-    return ok({"ready": warm, "parts": parts}, 200 if warm else 503)
+    """Whether every part that a decision may need is there, and the log is the one that was published."""
+    warm, witness = call.services.engines.ready, call.node.witness.state
+    engines = "ready" if warm else "starting"
+    parts = {"store": "ready", "engines": engines, "rate_limiter": call.node.windows.kind, "witness": witness}
+    well = warm and witness != CONTRADICTED
+    return ok({"ready": well, "parts": parts}, 200 if well else 503)
 
 
 async def jwks(call: Call) -> Response:
     """The public keys that attestations are checked with."""
-    return ok({"keys": [call.services.signer.jwk]})
+    return ok({"keys": call.services.signer.keyring.public_jwks()})

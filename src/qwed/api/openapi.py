@@ -167,7 +167,8 @@ def _success_of(route: Route) -> str:
     summary = _SECTION.sub("", route.summary)
     if not route.decides:
         return summary
-    said = ", ".join(dict.fromkeys(row.code for row in ErrorCode if row.http == 200))
+    codes = dict.fromkeys(row.code for row in ErrorCode if row.http == 200)
+    said = ", ".join(code for code in codes if not code.startswith(_OF_ATTESTATIONS))
     return f"The decision. Where it is DENIED or PENDING, `error.code` says why: {said}."
 
 
@@ -221,6 +222,8 @@ def _code_examples() -> dict[str, Schema]:
 
 
 _DECIDED = "-decision"
+_OF_ATTESTATIONS = "QWED-ATT-"
+"""Codes of what POST /attestation/verify finds, which no decision carries."""
 _OVER_BUDGET = frozenset({ErrorCode.COST_EXCEEDED, ErrorCode.RATE_EXCEEDED, ErrorCode.TOKENS_EXCEEDED})
 
 

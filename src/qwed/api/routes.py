@@ -6,6 +6,7 @@ from qwed.api import (
     agents,
     approvals,
     engine_shapes,
+    erasure,
     node,
     organisations,
     reference,
@@ -20,6 +21,7 @@ from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
+from qwed.kernel.erasure import ErasedView
 from qwed.kernel.inquiries.finding import Finding
 from qwed.kernel.inquiries.jobs import JobView
 from qwed.kernel.record_views import ApprovalView
@@ -383,6 +385,15 @@ ROUTES: tuple[Route, ...] = (
         "How far a batch is, and its answers so far",
         JobView,
         errors=(*_KEY, E.NOT_FOUND),
+    ),
+    Route(
+        "POST",
+        "/audit/erase",
+        erasure.erase_subject,
+        "Destroy the key of a subject, and with it all content about them",
+        ErasedView,
+        shapes.ErasureShape,
+        errors=(*_KEY, *_BODY, E.CONFLICT),
     ),
     Route("GET", "/tools", tools.list_tools, "The tool registry (spec 5.3)", shapes.ToolsShape, errors=_KEY),
     Route(

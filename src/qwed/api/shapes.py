@@ -73,6 +73,7 @@ class OptionsShape(Shape):
 
     require_attestation: bool = False
     risk_threshold: Literal["low", "medium", "high", "critical"] = "critical"
+    chain_id: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] | None = None
 
 
 class VerifyShape(Shape):
@@ -147,6 +148,12 @@ class RegisterShape(Shape):
 
 
 Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_READABLE)]
+
+
+class ErasureShape(Shape):
+    """DESIGN 7: whom content is about, as `context.subject` or a `principal_id` named them."""
+
+    subject: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class ReasonShape(Shape):

@@ -45,6 +45,7 @@ def _change_of(row: Tool, actor: Actor, call: Call) -> Change:
         actor.by,
         actor.organisation_id,
         call.services.clock.now(),
+        call.services,
         about=row.name,
         said={"tool": msgspec.to_builtins(row)},
         parts=(ToolChanged(actor.organisation_id, row.name, msgspec.json.encode(row)),),

@@ -56,6 +56,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.kernel.wiring import open_services
     from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
+    from qwed.witness.places import require_places
 
     configure(settings.log_level)
     for name in unknown_variables():
@@ -63,8 +64,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     # Spec 9.7: before the database is opened.
     require_clean_environment(settings.startup_hooks_allow)
     try:
+        require_places(settings)
         opened = open_services(settings)
-    except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
+    except (DataDirectoryInUse, NewerDatabase, PermissionError, SettingsError) as error:
         return _sorry(str(error))
     config = uvicorn.Config(
         App(opened.services),

@@ -75,6 +75,11 @@ class Verdicts:
         seconds = self._seconds if question.seconds is None else question.seconds
         return self._pool.submit(question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id)
 
+    def forget(self) -> None:
+        """Remember nothing: what was asked may be about somebody who is erased."""
+        with self._lock:
+            self._known.clear()
+
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""
         if verdict.status not in SETTLED or len(question.request.query) + len(question.request.code) > _LONGEST:

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from qwed.gate.engines import EngineVerbs
 from qwed.gate.reply import GateError, Reply, given, told
-from qwed.kernel import approvals, elevation, standing, trust
+from qwed.kernel import approvals, elevation, erasure, standing, trust
 from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
@@ -28,6 +28,8 @@ from qwed.store.agent import Agent
 from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.store.sqlite import MEMORY
 from qwed.waiting import in_thread
+from qwed.witness.places import require_places
+from qwed.witness.witness import witness_for
 from qwed.words import ErrorCode
 from qwed.words.clock import Clock
 
@@ -42,6 +44,8 @@ class Gate(EngineVerbs):
         super().__init__(opened.services, Actor(GATE, opened.organisation_id, "owner"))
         self.organisation_id = opened.organisation_id
         self.owner_key = opened.owner_key
+        self._witness = witness_for(opened.services)
+        self._witness.start()
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
 
     def register_agent(self, **fields: Any) -> Reply:
@@ -151,7 +155,7 @@ class Gate(EngineVerbs):
         """What waits for a person, and what became of it, newest first."""
         now = self.services.clock.now()
         query = ApprovalQuery(self.organisation_id, limit, None, state, agent_id, now)
-        return [Reply(approval_view(found, now)) for found in self.services.store.list_approvals(query)]
+        return [Reply(approval_view(found, self.services)) for found in self.services.store.list_approvals(query)]
 
     def approve(self, approval_id: str, reason: str, approver: str | None = None) -> Reply:
         """Permit what waits."""
@@ -207,11 +211,16 @@ class Gate(EngineVerbs):
         """Put the kill switch back."""
         self._act(standing.set_halt(False, self._said(reason).reason, self._owner, self.services))
 
+    def erase(self, subject: str) -> Reply:
+        """DESIGN 7: destroy the key of a subject, and with it all content about them."""
+        return Reply(self._act(erasure.erase(told(erasure.read_erasure({"subject": subject})), self._owner, self.services)))
+
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
         self._batches.close()
         # Whoever waits in another thread is told while there is still somebody to ask.
         self.services.doorbells.ring_all()
+        self._witness.close()
         close_services(self.services)
 
     def __enter__(self) -> Self:
@@ -231,7 +240,7 @@ class Gate(EngineVerbs):
         return approvals.Said(texts["reason"], texts.get("approver"))
 
     def _approval(self, walk: Coroutine[Any, None, KeptApproval | Problem]) -> Reply:
-        return Reply(approval_view(self._act(walk), self.services.clock.now()))
+        return Reply(approval_view(self._act(walk), self.services))
 
     def _shown(self, agent: Agent) -> Reply:
         return Reply(agent_view(agent, halted=self.services.store.halted(self.organisation_id)))
@@ -248,4 +257,6 @@ def open_gate(place: str | Path = MEMORY, *, clock: Clock | None = None, **setti
     in_memory = place == MEMORY
     if not in_memory:
         settings["data_dir"] = Path(place)
-    return Gate(open_services(settings_from(**settings), in_memory=in_memory, clock=clock))
+    read = settings_from(**settings)
+    require_places(read)
+    return Gate(open_services(read, in_memory=in_memory, clock=clock))

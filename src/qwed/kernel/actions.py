@@ -6,11 +6,13 @@ import msgspec
 
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.approvals import REJECTED, expire
+from qwed.kernel.proof import attestation_of, stated_in
 from qwed.kernel.record_views import ActivityView, Resolution, activity_fields, cost_of
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import text_of
 from qwed.ledger import leaf
+from qwed.ledger.attest import Stated
 from qwed.store.agent import Agent
 from qwed.store.protocol import Entry
 from qwed.words import Decision, ErrorCode
@@ -41,7 +43,7 @@ def permitted_view(agent: Agent, action_id: str, services: Services) -> ActionVi
     kept = leaf.decode(entry.leaf)
     if kept.event is not None:
         return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
-    fields = activity_fields(entry, services.clock.now())
+    fields = activity_fields(entry, services)
     decision = _decision_now(fields, kept)
     permitting = _permitting(agent, entry, kept, services) if decision in _PERMITTED else None
     fields |= {"decision": decision, "first_decision": kept.decision, "verified_query": None, "attestation": None}
@@ -71,7 +73,7 @@ def _permission(fields: dict[str, Any], permitting: "_Permitting", services: Ser
         "error": None,
         "cost": cost_of(permitting.leaf),
         "attestation_id": permitting.leaf.attestation_id,
-        "verified_query": _verified_query(fields, permitting.leaf),
+        "verified_query": _verified_query(fields, permitting.stated),
         "attestation": _attestation(permitting, services),
     }
 
@@ -83,7 +85,8 @@ class _Permitting(NamedTuple):
     """The leaf that permits the action: the decision's own, or that of the approval which settled it."""
 
     leaf: leaf.Leaf
-    log_index: int
+    entry: Entry
+    stated: Stated
 
 
 def waits(action: ActionView) -> bool:
@@ -97,22 +100,26 @@ def _decision_now(fields: dict[str, Any], kept: leaf.Leaf) -> str | None:
 
 
 def _permitting(agent: Agent, entry: Entry, kept: leaf.Leaf, services: Services) -> _Permitting | None:
-    if entry.resolved_in is None:
-        return _Permitting(kept, entry.log_index)
-    settled = services.store.find_activity(agent.agent_id, entry.resolved_in)
-    return None if settled is None else _Permitting(leaf.decode(settled.leaf), settled.log_index)
+    if entry.resolved_in is not None:
+        settled = services.store.find_activity(agent.agent_id, entry.resolved_in)
+        if settled is None:
+            return None
+        entry, kept = settled, leaf.decode(settled.leaf)
+    content = services.vault.content(entry, kept.activity_id)
+    return _Permitting(kept, entry, stated_in(kept, msgspec.json.decode(content.text)))
 
 
-def _verified_query(fields: dict[str, Any], permitting: leaf.Leaf) -> str | None:
+def _verified_query(fields: dict[str, Any], stated: Stated) -> str | None:
     """The text that may be executed; not where a secret was masked in it, because then it is another text."""
     action = read_action(fields["corrected"] or fields["action"])
-    if isinstance(action, Answer) or permitting.sub != f"sha256:{action.hash}":
+    if isinstance(action, Answer) or stated.sub != f"sha256:{action.hash}":
         return None
     return text_of(action, "query") or None
 
 
 def _attestation(permitting: _Permitting, services: Services) -> str | None:
     """Issued again from the log."""
-    if permitting.leaf.attestation_id is None:
+    if permitting.leaf.attestation_id is None or permitting.stated.sub is None:
         return None
-    return services.signer.attest(permitting.leaf, permitting.log_index)
+    entry = permitting.entry
+    return attestation_of(permitting.leaf, permitting.stated, entry.organisation_id, entry.log_index, services)

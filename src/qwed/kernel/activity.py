@@ -59,7 +59,7 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
         agent_id=agent.agent_id,
         period=Period(since=_shown(query.since), until=_shown(query.until)),
         summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
-        activities=[activity_view(entry, services.clock.now()) for entry in page],
+        activities=[activity_view(entry, services) for entry in page],
         next_cursor=str(page[-1].log_index) if more else None,
     )
 

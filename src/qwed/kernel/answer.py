@@ -6,6 +6,7 @@ import msgspec
 
 from qwed.guards.secrets import mask
 from qwed.kernel.masking import masked
+from qwed.ledger.attest import Receipt
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
 from qwed.words.advice import ADVICE
 
@@ -73,13 +74,18 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
     verification: Verification | None = None
     verified_query: str | None = None
     corrected: dict[str, Any] | None = None
-    attestation: str | None = None
+    attestation: str | Receipt | None = None
     budget_remaining: Remaining | None = None
     approval_id: str | None = None
     expires_at: str | None = None
     tool_name: str | None = None
     risk_assessment: RiskAssessment | None = None
     policy_checks: tuple[PolicyCheck, ...] | None = None
+
+    @property
+    def permits(self) -> bool:
+        """Whether the action may happen."""
+        return self.decision.permits
 
     @property
     def http(self) -> int:

@@ -12,12 +12,13 @@ import msgspec
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.change import GATE, Actor, change_of, keep
-from qwed.kernel.record_views import HOUSE, NOBODY_CAME, Resolution
+from qwed.kernel.record_views import HOUSE, NOBODY_CAME, Settlement, Words, request_of, said_place
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.tables import TRUST_MATRIX
 from qwed.kernel.trust import ELEVATION, evidence_of, refuse_evidence
+from qwed.kernel.vault import KEPT, TAMPERED
 from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent
@@ -47,6 +48,7 @@ class Granted(NamedTuple):
     decision: Decision | None
     leaf: dict[str, Any]
     parts: tuple[Part, ...] = ()
+    said: dict[str, Any] = {}
 
 
 def find_approval(approval_id: str, organisation_id: str, services: Services) -> KeptApproval | Problem:
@@ -129,7 +131,10 @@ def _someone_else(actor: Actor, services: Services) -> bool:
 def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services: Services) -> Granted | Problem:
     """Ruling 4.10: the budget is held already; trust and permissions are asked again, as they stand now."""
     asked = leaf.decode(approval.leaf)
-    content = msgspec.json.decode(approval.payload)
+    found = services.vault.content(approval, approval.activity_id)
+    if found.state != KEPT:
+        return _unreadable(found.state)
+    content = msgspec.json.decode(found.text)
     case = _case_of(approval, content, agent, services)
     if isinstance(case, Answer):
         return _changed("" if case.error is None else case.error.message)
@@ -139,20 +144,29 @@ def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services:
     decision = Decision.CORRECTED if content.get("corrected") is not None else Decision.APPROVED
     row = msgspec.to_builtins(case.subject.row)
     known = {
-        "action_hash": asked.action_hash,
         "action_type": asked.action_type,
         "attestation_id": timed_id("att", services.clock.now()),
-        "conversation_id": asked.conversation_id,
         "cost_micros": approval.cost,
         "engine": asked.engine,
         "policy_hash": agent.policy_hash(case.subject.name, row, SETTINGS_VERSION),
         "risk_level": risk.word,
         "status": asked.status,
         "step_number": asked.step_number,
-        "sub": f"sha256:{approval.action_hash}",
         "tokens": approval.tokens,
     }
-    return Granted(decision, known, (AgentStands(agent),))
+    return Granted(decision, known, (AgentStands(agent),), {"sub": content.get("sub") or _sub_of(content)})
+
+
+def _sub_of(content: dict[str, Any]) -> str | None:
+    """What was asked for before its hash was kept beside it."""
+    action = read_action(content.get("corrected") or content["action"])
+    return None if isinstance(action, Answer) else f"sha256:{action.hash}"
+
+
+def _unreadable(state: str) -> Problem:
+    if state == TAMPERED:
+        return problem(ErrorCode.TAMPERING_FOUND, "what is to be approved was changed in the store: reject it")
+    return problem(ErrorCode.CONFLICT, f"what is to be approved is {state}: reject it")
 
 
 def _case_of(approval: KeptApproval, content: dict[str, Any], agent: Agent, services: Services) -> Case | Answer:
@@ -175,7 +189,9 @@ def _changed(why: str) -> Problem:
 
 
 def _grant_elevation(approval: KeptApproval, agent: Agent, actor: Actor, services: Services) -> Granted | Problem:
-    wanted = msgspec.json.decode(approval.request or "{}")
+    wanted = request_of(approval, services)
+    if wanted is None:
+        return _unreadable(services.vault.content(approval, approval.activity_id).state)
     if wanted["from_level"] != agent.trust:
         return _changed(f"the agent's trust level is {int(agent.trust)} by now")
     to = Trust(wanted["to_level"])
@@ -205,18 +221,19 @@ def _settled(
 ) -> Change:
     now = services.clock.now()
     activity_id = timed_id("act", now)
-    resolution = Resolution(
+    key = services.vault.key_about(approval.subject_id, approval.organisation_id)
+    words = msgspec.json.encode(Words(said.reason, said.approver)).decode()
+    settlement = Settlement(
         state=state,
         decision=granted.decision,
         by=by,
         at=rfc3339(now),
-        reason=said.reason,
-        approver=said.approver,
         self_approved=self_approved,
         activity_id=activity_id,
+        said=key.seal(said_place(approval.approval_id), words),
     )
     held = (approval.cost, approval.tokens, approval.high_risk_calls)
-    text = msgspec.json.encode(resolution).decode()
+    text = msgspec.json.encode(settlement).decode()
     settled = ApprovalResolved(
         approval.approval_id, approval.agent_id, approval.kind, state, text, activity_id, *held, now
     )
@@ -225,12 +242,14 @@ def _settled(
         by,
         approval.organisation_id,
         now,
+        services,
+        key=key,
         activity_id=activity_id,
         agent_id=approval.agent_id,
         about=approval.activity_id,
         decision=granted.decision,
         self_approved=self_approved,
-        said={"reason": said.reason, "approver": said.approver, "approval_id": approval.approval_id},
+        said={"reason": said.reason, "approver": said.approver, "approval_id": approval.approval_id, **granted.said},
         parts=(settled, *granted.parts),
         **granted.leaf,
     )

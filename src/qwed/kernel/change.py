@@ -7,10 +7,12 @@ import msgspec
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.services import Services
+from qwed.kernel.vault import NOTHING
 from qwed.ledger import leaf
+from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.parts import Conflict, Part
-from qwed.store.protocol import Activity, Change, Notice
+from qwed.store.protocol import Activity, Change, Kept, Notice
 from qwed.words import ErrorCode, Event
 from qwed.words.clock import rfc3339
 from qwed.words.ids import timed_id
@@ -35,7 +37,9 @@ def change_of(
     by: str,
     organisation_id: str,
     now: float,
+    services: Services,
     *,
+    key: SubjectKey | None = None,
     agent_id: str | None = None,
     said: Mapping[str, Any] | None = None,
     parts: tuple[Part, ...] = (),
@@ -44,26 +48,37 @@ def change_of(
     beside: Change | None = None,
     **known: Any,
 ) -> Change:
-    """The change and its leaf; `known` are further members of the leaf, `said` is content that stays out of it."""
+    """The change and its leaf; `known` are further members of the leaf, `said` is content that stays out of it.
+
+    Content is sealed with `key`, where there is none with the organisation's own.
+    """
+    content = {name: value for name, value in (said or {}).items() if value is not None}
+    activity_id = activity_id or timed_id("act", now)
+    payload, commitment, subject_id = NOTHING, None, None
+    if content:
+        key = key or services.vault.key_for(organisation_id, organisation_id)
+        text = _encode(content).decode()
+        payload, commitment, subject_id = key.seal(activity_id, text), key.commitment(activity_id, text), key.subject_id
     entry = leaf.Leaf(
         v=leaf.VERSION,
-        activity_id=activity_id or timed_id("act", now),
+        activity_id=activity_id,
         agent_id=agent_id,
+        commitment=commitment,
         by=by,
         event=event,
         time_ms=int(now * 1000),
         **known,
     )
-    content = {name: value for name, value in (said or {}).items() if value is not None}
     activity = Activity(
-        entry.activity_id,
+        activity_id,
         None,
         now,
         entry.cost_micros,
         leaf.encode(entry).decode(),
-        _encode(content).decode(),
+        payload,
         event,
-        entry.attestation_id is not None,
+        entry.attestation_id,
+        subject_id,
     )
     return Change(
         organisation_id=organisation_id,
@@ -75,17 +90,17 @@ def change_of(
     )
 
 
-async def keep(change: Change, services: Services) -> int | Problem:
+async def keep(change: Change, services: Services) -> Kept | Problem:
     """Make the change durable and return its place in the log, or say why it cannot be made."""
     if services.at_stage is not None:
         services.at_stage("change")
     ticket = services.store.change(change)
     if isinstance(ticket, Conflict):
         return problem(ErrorCode.CONFLICT, str(ticket))
-    index = await ticket
+    kept = await ticket
     if services.at_stage is not None:
         services.at_stage("changed")
-    return index
+    return kept
 
 
 def notices_of(

@@ -5,7 +5,9 @@ import msgspec
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.approvals import expire_of
 from qwed.kernel.change import change_of, keep, notices_of
+from qwed.kernel.record_views import request_place
 from qwed.kernel.services import Services
+from qwed.ledger.vault import SubjectKey
 from qwed.kernel.trust import ELEVATION, Evidence, Wanted, evidence_of, refuse_evidence
 from qwed.store.agent import Agent
 from qwed.store.parts import Approval, ElevationRequested
@@ -39,13 +41,16 @@ async def request_elevation(agent: Agent, wanted: Wanted, by: str, services: Ser
         "justification": wanted.justification,
         "evidence": msgspec.to_builtins(evidence),
     }
-    approval = _approval_of(request, by, services, now)
+    key = services.vault.key_of_agent(agent)
+    approval = _approval_of(request, by, key, services, now)
     activity_id = timed_id("act", now)
     change = change_of(
         Event.TRUST_REQUESTED,
         by,
         agent.organisation_id,
         now,
+        services,
+        key=key,
         activity_id=activity_id,
         agent_id=agent.agent_id,
         level_before=int(agent.trust),
@@ -60,10 +65,10 @@ async def request_elevation(agent: Agent, wanted: Wanted, by: str, services: Ser
     return Requested(approval_id=approval.approval_id, evidence=evidence, expires_at=rfc3339(approval.expires_at))
 
 
-def _approval_of(request: dict[str, object], by: str, services: Services, now: float) -> Approval:
+def _approval_of(request: dict[str, object], by: str, key: SubjectKey, services: Services, now: float) -> Approval:
+    approval_id = timed_id("apr", now)
     return Approval(
-        approval_id=timed_id("apr", now),
-        action_hash="",
+        approval_id=approval_id,
         cost=0,
         tokens=0,
         high_risk_calls=0,
@@ -71,5 +76,5 @@ def _approval_of(request: dict[str, object], by: str, services: Services, now: f
         expires_at=now + services.settings.approval_ttl_seconds,
         requested_by=by,
         kind=ELEVATION,
-        request=msgspec.json.encode(request).decode(),
+        request=key.seal(request_place(approval_id), msgspec.json.encode(request).decode()),
     )

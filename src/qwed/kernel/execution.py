@@ -9,7 +9,9 @@ from qwed.kernel.actions import ActionView, action_view, permitted_view
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import change_of, keep
+from qwed.kernel.record_views import result_place
 from qwed.kernel.services import Services
+from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.parts import Executed
 from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of
@@ -68,17 +70,20 @@ async def log_execution(
     permitted = Decision(action.decision or Decision.DENIED).permits
     if permitted and report.attestation is not None and not _attests(report.attestation, action):
         return problem(ErrorCode.MALFORMED, "`attestation` is not the attestation of this action")
-    now = services.clock.now()
+    now, entry = services.clock.now(), services.store.find_activity(agent.agent_id, action_id)
+    key = services.vault.key_about(None if entry is None else entry.subject_id, agent.organisation_id)
     change = change_of(
         Event.EXECUTED if permitted else Event.EXECUTED_UNPERMITTED,
         by,
         agent.organisation_id,
         now,
+        services,
+        key=key,
         agent_id=agent.agent_id,
         about=action_id,
         success=report.success,
-        result_hash=report.result_hash,
-        parts=(Executed(action_id, report.success, report.result_hash, now),) if permitted else (),
+        said={"result_hash": report.result_hash},
+        parts=(Executed(action_id, report.success, _sealed(report, action_id, key), now),) if permitted else (),
     )
     kept = await keep(change, services)
     if isinstance(kept, Problem):
@@ -86,6 +91,10 @@ async def log_execution(
     if not permitted:
         return problem(ErrorCode.CONFLICT, f"this action was not permitted: its decision is {action.decision}")
     return action_view(agent, action_id, services)
+
+
+def _sealed(report: Report, action_id: str, key: SubjectKey) -> str | None:
+    return None if report.result_hash is None else key.seal(result_place(action_id), report.result_hash)
 
 
 def _attests(shown: str, action: ActionView) -> bool:

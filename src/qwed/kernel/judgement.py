@@ -77,11 +77,15 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         refusal = None if refusal is None else hiding.refusal(refusal)
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else hiding.text(tool_name)
+    executable_hash = (case.executable or case.action).hash
     payload = Payload(
         action=shown_action(case.action, secret=secret),
         corrected=masked(case.corrected) if secret else case.corrected,
         error=error,
         verification=verification,
+        # What carried a secret leaves no hash of it, unless that is what may be executed.
+        action_hash=None if secret else case.action_hash,
+        sub=f"sha256:{executable_hash}" if decision.commits else None,
     )
     return Judgement(
         decision=decision,
@@ -90,7 +94,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verification=verification,
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
-        executable_hash=(case.executable or case.action).hash,
+        executable_hash=executable_hash,
         keeps_secret=secret,
         violation=case.verdict is not None and not UNPUNISHED.issuperset(case.verdict.violations),
         policy_hash=_policy_hash(case) if subject is not None else None,
@@ -182,6 +186,11 @@ class Judgements:
             self._kept[place] = _Kept(case.agent, tools, judgement)
             if len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
+
+    def forget(self) -> None:
+        """Remember nothing: what was judged may be about somebody who is erased."""
+        with self._lock:
+            self._kept.clear()
 
 
 def _lasts(case: Case, judgement: Judgement) -> bool:

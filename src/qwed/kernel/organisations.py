@@ -57,12 +57,13 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
     owner = minted(organisation_id, "first owner", "owner", now)
     # Its own log begins with its first key; who made it stands in ours.
     said = {"name": owner.key.name, "role": owner.key.role}
-    begun = change_of(Event.KEY_ADDED, HOUSE, organisation_id, now, about=owner.key.key_id, said=said)
+    begun = change_of(Event.KEY_ADDED, HOUSE, organisation_id, now, services, about=owner.key.key_id, said=said)
     change = change_of(
         Event.ORGANISATION_ADDED,
         actor.by,
         actor.organisation_id,
         now,
+        services,
         about=organisation_id,
         said={"name": name},
         parts=(OrganisationAdded(organisation_id, name, now), KeyAdded(owner.key)),
@@ -86,6 +87,7 @@ async def add_key(name: str, role: str, actor: Actor, services: Services) -> New
         actor.by,
         actor.organisation_id,
         now,
+        services,
         about=made.key.key_id,
         said={"name": name, "role": role},
         parts=(KeyAdded(made.key),),
@@ -105,6 +107,7 @@ async def revoke_key(key_id: str, actor: Actor, services: Services) -> Key | Pro
         actor.by,
         actor.organisation_id,
         now,
+        services,
         about=key_id,
         said={"name": found.name, "role": found.role},
         parts=(KeyRevoked(found, now),),

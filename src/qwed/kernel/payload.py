@@ -9,6 +9,7 @@ from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, Verification
 from qwed.kernel.masking import masked
 from qwed.kernel.request import Action
+from qwed.ledger.attest import Chain
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -20,6 +21,11 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verification: Verification | None = None
     user_intent: str | None = None
     justification: str | None = None
+    action_hash: str | None = None
+    sub: str | None = None
+    """The hash of what may be executed."""
+    conversation_id: str | None = None
+    chain: Chain | None = None
 
 
 _encode = msgspec.json.Encoder().encode
@@ -28,6 +34,15 @@ _encode = msgspec.json.Encoder().encode
 def encoded(payload: Payload) -> str:
     """The payload as it is kept."""
     return _encode(payload).decode()
+
+
+def with_more(text: str, conversation_id: str | None, chain: Chain | None) -> str:
+    """A payload as it was encoded before, with what is new each time."""
+    if conversation_id is not None:
+        text = f'{text[:-1]},"conversation_id":{_encode(conversation_id).decode()}}}'
+    if chain is not None:
+        text = f'{text[:-1]},"chain":{_encode(chain).decode()}}}'
+    return text
 
 
 def shown_action(action: Action, *, secret: bool) -> Any:

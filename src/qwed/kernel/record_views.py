@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from qwed.kernel.services import Services
+from qwed.kernel.vault import KEPT
 from qwed.kernel.views import Usd, View
 from qwed.ledger import leaf
 from qwed.store.protocol import EXPIRED, Entry, KeptApproval, Tally, state_at
@@ -79,6 +81,8 @@ class ActivityView(View, frozen=True, kw_only=True):
     by: str
     attestation_id: str | None
     log_index: int
+    content: str
+    """`kept`, or where the content went: `erased` with its subject, `expired` with its time; or it was `tampered` with."""
 
 
 class ApprovalView(View, frozen=True, kw_only=True):
@@ -101,6 +105,8 @@ class ApprovalView(View, frozen=True, kw_only=True):
     created_at: str
     expires_at: str
     resolution: Resolution | None
+    content: str
+    """As in an activity."""
 
 
 class SummaryView(View, frozen=True, kw_only=True):
@@ -115,15 +121,31 @@ class SummaryView(View, frozen=True, kw_only=True):
     total_cost_usd: Usd
 
 
-def activity_view(entry: Entry, now: float) -> ActivityView:
+def request_place(approval_id: str) -> str:
+    """Where what an approval asks for is sealed."""
+    return f"{approval_id}:request"
+
+
+def said_place(approval_id: str) -> str:
+    """Where what was said when an approval was settled is sealed."""
+    return f"{approval_id}:said"
+
+
+def result_place(activity_id: str) -> str:
+    """Where the hash of an execution's result is sealed."""
+    return f"{activity_id}:result"
+
+
+def activity_view(entry: Entry, services: Services) -> ActivityView:
     """An activity, from its leaf and the content beside it."""
-    return ActivityView(**activity_fields(entry, now))
+    return ActivityView(**activity_fields(entry, services))
 
 
-def activity_fields(entry: Entry, now: float) -> dict[str, Any]:
+def activity_fields(entry: Entry, services: Services) -> dict[str, Any]:
     """The members of an ActivityView."""
-    kept = leaf.decode(entry.leaf)
-    content: dict[str, Any] = msgspec.json.decode(entry.payload)
+    now, kept = services.clock.now(), leaf.decode(entry.leaf)
+    found = services.vault.content(entry, kept.activity_id)
+    content: dict[str, Any] = msgspec.json.decode(found.text)
     verification = content.get("verification")
     if verification is not None:
         verification["latency_ms"] = kept.latency_us / 1000
@@ -132,9 +154,9 @@ def activity_fields(entry: Entry, now: float) -> dict[str, Any]:
         "action_id": kept.activity_id,
         "agent_id": kept.agent_id,
         "timestamp": rfc3339(kept.time_ms / 1000),
-        "conversation_id": kept.conversation_id,
+        "conversation_id": content.get("conversation_id", kept.conversation_id),
         "step_number": kept.step_number,
-        "action_type": kept.action_type,
+        "action_type": kept.action_type or _type_of(content),
         "action": content.get("action"),
         "corrected": content.get("corrected"),
         "user_intent": content.get("user_intent"),
@@ -142,9 +164,9 @@ def activity_fields(entry: Entry, now: float) -> dict[str, Any]:
         "verification": verification,
         "decision": kept.decision,
         "error": content.get("error"),
-        "execution": _execution_of(entry),
+        "execution": _execution_of(entry, kept.activity_id, services),
         "approval": _approval_of(entry, now),
-        "resolution": _resolution_of(entry, now),
+        "resolution": _resolution_of(entry, services),
         "event": kept.event,
         "change": None if kept.event is None else _change_of(kept, content),
         "cost": cost_of(kept),
@@ -152,7 +174,14 @@ def activity_fields(entry: Entry, now: float) -> dict[str, Any]:
         "by": kept.by,
         "attestation_id": kept.attestation_id,
         "log_index": entry.log_index,
+        "content": found.state,
     }
+
+
+def _type_of(content: dict[str, Any]) -> str | None:
+    """What an action of a kind nobody knows called itself."""
+    action = content.get("action")
+    return action["type"][:64] if action else None
 
 
 def cost_of(kept: leaf.Leaf) -> CostOfActivity:
@@ -160,10 +189,14 @@ def cost_of(kept: leaf.Leaf) -> CostOfActivity:
     return CostOfActivity(usd=usd_from(kept.cost_micros), tokens=kept.tokens)
 
 
-def _execution_of(entry: Entry) -> ExecutionView | None:
+def _execution_of(entry: Entry, activity_id: str, services: Services) -> ExecutionView | None:
     if entry.success is None or entry.executed_at is None:
         return None
-    return ExecutionView(success=bool(entry.success), result_hash=entry.result_hash, at=rfc3339(entry.executed_at))
+    told = entry.result_hash
+    if told is not None:
+        found = services.vault.opened(entry.subject_id, result_place(activity_id), told)
+        told = found.text if found.state == KEPT else None
+    return ExecutionView(success=bool(entry.success), result_hash=told, at=rfc3339(entry.executed_at))
 
 
 def _approval_of(entry: Entry, now: float) -> ApprovalState | None:
@@ -176,12 +209,12 @@ def _approval_of(entry: Entry, now: float) -> ApprovalState | None:
     )
 
 
-def _resolution_of(entry: Entry, now: float) -> Resolution | None:
-    if entry.resolution is not None:
-        return _resolution(entry.resolution)
-    if entry.approval_state is None or entry.expires_at is None:
+def _resolution_of(entry: Entry, services: Services) -> Resolution | None:
+    if entry.approval_id is None or entry.approval_state is None or entry.expires_at is None:
         return None
-    over = state_at(entry.approval_state, entry.expires_at, now) == EXPIRED
+    if entry.resolution is not None:
+        return _resolution(entry.resolution, entry.approval_id, entry.subject_id, services)
+    over = state_at(entry.approval_state, entry.expires_at, services.clock.now()) == EXPIRED
     return ran_out(entry.expires_at) if over else None
 
 
@@ -199,6 +232,50 @@ def ran_out(expires_at: float, decision: str | None = Decision.DENIED) -> Resolu
     )
 
 
+class Words(msgspec.Struct, frozen=True):
+    """What a person said when an approval was settled."""
+
+    reason: str
+    approver: str | None = None
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """How an approval ended, as it is kept: what was said about it is sealed."""
+
+    state: str
+    decision: str | None
+    by: str
+    at: str
+    self_approved: bool
+    activity_id: str
+    said: str = ""
+    reason: str = ""
+    """In the clear, from before content was sealed; as is `approver`."""
+    approver: str | None = None
+
+
+_settlement = msgspec.json.Decoder(Settlement).decode
+_words = msgspec.json.Decoder(Words).decode
+
+
+def _resolution(text: str, approval_id: str, subject_id: str | None, services: Services) -> Resolution:
+    kept = _settlement(text)
+    words = Words(kept.reason, kept.approver)
+    if kept.said:
+        found = services.vault.opened(subject_id, said_place(approval_id), kept.said)
+        words = _words(found.text) if found.state == KEPT else Words(found.state)
+    return Resolution(
+        state=kept.state,
+        decision=kept.decision,
+        by=kept.by,
+        at=kept.at,
+        reason=words.reason,
+        approver=words.approver,
+        self_approved=kept.self_approved,
+        activity_id=kept.activity_id,
+    )
+
+
 _OF_A_CHANGE = ("about", "level_before", "level_after", "success", "result_hash")
 
 
@@ -210,38 +287,45 @@ def _change_of(kept: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None} | content
 
 
-def approval_view(approval: KeptApproval, now: float) -> ApprovalView:
+def approval_view(approval: KeptApproval, services: Services) -> ApprovalView:
     """An approval as a person sees it."""
-    content = msgspec.json.decode(approval.payload)
+    found = services.vault.content(approval, approval.activity_id)
+    content = msgspec.json.decode(found.text)
     asked = leaf.decode(approval.leaf)
-    state = approval.state_at(now)
+    state = approval.state_at(services.clock.now())
     return ApprovalView(
         approval_id=approval.approval_id,
         kind=approval.kind,
         state=state,
         agent_id=approval.agent_id,
         action_id=approval.activity_id,
-        action_hash=f"sha256:{approval.action_hash}" if approval.action_hash else None,
+        action_hash=content.get("sub"),
         action=content.get("action"),
         corrected=content.get("corrected"),
         verification=content.get("verification"),
         risk_level=asked.risk_level,
         user_intent=content.get("user_intent"),
         justification=content.get("justification"),
-        request=None if approval.request is None else msgspec.json.decode(approval.request),
+        request=request_of(approval, services),
         requested_by=approval.requested_by,
         created_at=rfc3339(approval.created_at),
         expires_at=rfc3339(approval.expires_at),
-        resolution=_end_of(approval, state),
+        resolution=_end_of(approval, state, services),
+        content=found.state,
     )
 
 
-_resolution = msgspec.json.Decoder(Resolution).decode
+def request_of(approval: KeptApproval, services: Services) -> dict[str, Any] | None:
+    """What an approval asks for, where that is no action and was not erased."""
+    if approval.request is None:
+        return None
+    found = services.vault.opened(approval.subject_id, request_place(approval.approval_id), approval.request)
+    return msgspec.json.decode(found.text) if found.state == KEPT else None
 
 
-def _end_of(approval: KeptApproval, state: str) -> Resolution | None:
+def _end_of(approval: KeptApproval, state: str, services: Services) -> Resolution | None:
     if approval.resolution is not None:
-        return _resolution(approval.resolution)
+        return _resolution(approval.resolution, approval.approval_id, approval.subject_id, services)
     decision = Decision.DENIED if approval.kind == "action" else None
     return ran_out(approval.expires_at, decision) if state == EXPIRED else None
 

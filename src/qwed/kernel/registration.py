@@ -73,6 +73,7 @@ async def register(raw: Any, actor: Actor, services: Services) -> Registered | P
         actor.by,
         actor.organisation_id,
         now,
+        services,
         agent_id=agent.agent_id,
         level_after=int(agent.trust),
         parts=(AgentAdded(agent),),

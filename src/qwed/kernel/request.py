@@ -2,6 +2,7 @@
 
 import hashlib
 import marshal
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from qwed.words import ErrorCode, MoneyError, NotCanonical, Risk, canonical, mic
 STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
 _LONGEST_NAME = 256
 _HEX = frozenset("0123456789abcdef")
+_CHAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -59,6 +61,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     require_attestation: bool = False
     risk_threshold: Risk = Risk.CRITICAL
+    chain_id: str | None = None
+    """Which chain of attestations the one that is asked for continues."""
 
 
 NO_OPTIONS = Options()
@@ -148,6 +152,11 @@ def without_file(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**parameters, FILE: f"sha256:{hashlib.sha256(file.encode()).hexdigest()}"}
 
 
+def forget_actions() -> None:
+    """Read everything anew: what was read of late may be about somebody who is erased."""
+    _known.clear()
+
+
 def file_of(raw: Mapping[str, Any]) -> str | None:
     """The file that an action of a kind that takes one carries."""
     parameters = raw.get("parameters")
@@ -198,7 +207,17 @@ def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
     for name in ("user_intent", "subject"):
         if not isinstance(raw.get(name), str | None):
             return denied(ErrorCode.MALFORMED, f"`context.{name}` must be a string")
+    if raw.get("subject") is not None and not is_subject(raw["subject"]):
+        return denied(ErrorCode.MALFORMED, f"`context.subject` must be {SUBJECT}")
     return _refuse_state(raw.get("pre_action_state_hash"), raw.get("state_source"), state_required)
+
+
+SUBJECT = f"1 to {_LONGEST_NAME} printable characters"
+
+
+def is_subject(text: str) -> bool:
+    """Whether this can name whom content is about."""
+    return bool(text.strip()) and len(text) <= _LONGEST_NAME and text.isprintable()
 
 
 def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None:
@@ -229,7 +248,10 @@ def read_options(raw: Any) -> Options | Answer:
         threshold = Risk.of(raw.get("risk_threshold", "critical"))
     except (KeyError, TypeError):
         return denied(ErrorCode.BAD_OPTION, "`options.risk_threshold` must be low, medium, high or critical")
-    return Options(require_attestation=require_attestation, risk_threshold=threshold)
+    chain_id = raw.get("chain_id")
+    if chain_id is not None and not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
+        return denied(ErrorCode.BAD_OPTION, "`options.chain_id` must be 1 to 64 letters, digits, `_` or `-`")
+    return Options(require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id)
 
 
 def quoted(name: object) -> str:

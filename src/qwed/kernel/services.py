@@ -10,7 +10,9 @@ from qwed.engines.verdicts import Verdicts
 from qwed.kernel.doorbell import Doorbells
 from qwed.kernel.judgement import Judgements
 from qwed.kernel.tools import TOOLS, Tool
+from qwed.kernel.vault import Vault
 from qwed.ledger.attest import Signer
+from qwed.ledger.sequencer import Sequencer
 from qwed.settings import Settings
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.protocol import Store
@@ -25,6 +27,8 @@ class Services:
     store: Store
     engines: Verdicts
     signer: Signer
+    sequencer: Sequencer
+    vault: Vault
     settings: Settings
     judgements: Judgements = field(default_factory=Judgements)
     doorbells: Doorbells = field(default_factory=Doorbells)

@@ -69,6 +69,8 @@ ACTION_TYPES: dict[str, Tool] = {
     )
 }
 
+KNOWN_TYPES = frozenset({TOOL_CALL, *ACTION_TYPES})
+
 # Guide, ToolApprovalSystem: the safe list and the dangerous list.
 TOOLS: dict[str, Tool] = ACTION_TYPES | {
     row.name: row

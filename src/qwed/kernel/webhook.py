@@ -51,6 +51,7 @@ async def set_webhook(wish: Wish, actor: Actor, services: Services) -> Webhook |
         actor.by,
         actor.organisation_id,
         now,
+        services,
         about=actor.organisation_id,
         # The host alone: many receivers keep a secret in the path, and the log forgets nothing.
         said={"host": urlsplit(wish.url).hostname, "events": list(wish.events)},
@@ -69,6 +70,7 @@ async def remove_webhook(actor: Actor, services: Services) -> bool | Problem:
         actor.by,
         actor.organisation_id,
         services.clock.now(),
+        services,
         about=actor.organisation_id,
         parts=(WebhookChanged(actor.organisation_id, None),),
     )

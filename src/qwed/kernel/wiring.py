@@ -10,7 +10,11 @@ from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Verdicts
 from qwed.kernel.organisations import minted
 from qwed.kernel.services import Services
-from qwed.ledger.attest import KEY_FILE, Signer, fresh_key, key_from
+from qwed.kernel.vault import Vault
+from qwed.ledger.attest import Signer
+from qwed.ledger.keyring import Keyring, fresh_keyring, open_keyring
+from qwed.ledger.sequencer import Sequencer
+from qwed.ledger.vault import MASTER_FILE, fresh_master, master_from
 from qwed.settings import Settings, SettingsError
 from qwed.store.protocol import Store
 from qwed.store.sqlite import MEMORY, SqliteStore
@@ -34,9 +38,12 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
     """Open the store and whatever stands around it. The engine workers start with the first question for them."""
     clock = clock or Clock()
     directory = settings.data_dir.expanduser()
+    keyring = fresh_keyring() if in_memory else open_keyring(directory, settings.signing_key_file)
+    sequencer = Sequencer(keyring, clock)
     store = SqliteStore(
         MEMORY if in_memory else directory,
         clock=clock,
+        sequencer=sequencer,
         max_steps=settings.max_steps,
         lease_seconds=settings.step_lease_seconds,
         max_open_approvals=settings.max_open_approvals,
@@ -44,18 +51,22 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
     with ExitStack() as failing:
         # A start that fails gives the directory back.
         failing.callback(store.close)
-        opened = _around(store, settings, clock, None if in_memory else directory)
+        opened = _around(store, settings, clock, None if in_memory else directory, sequencer, keyring)
         failing.pop_all()
     return opened
 
 
-def _around(store: Store, settings: Settings, clock: Clock, directory: Path | None) -> Opened:
-    key = fresh_key() if directory is None else key_from(settings.signing_key_file or directory / KEY_FILE)
+def _around(
+    store: Store, settings: Settings, clock: Clock, directory: Path | None, sequencer: Sequencer, keyring: Keyring
+) -> Opened:
+    master = fresh_master() if directory is None else master_from(directory / MASTER_FILE)
     pool = EnginePool(ENGINES.values(), size=settings.engine_workers or None, memory_mb=settings.engine_memory_mb)
     services = Services(
         store=store,
         engines=Verdicts(pool, settings.engine_seconds),
-        signer=Signer(key, settings.attestation_ttl_seconds),
+        signer=Signer(keyring, settings.attestation_ttl_seconds),
+        sequencer=sequencer,
+        vault=Vault(store, master, clock),
         settings=settings,
         translator=_translator(settings),
         clock=clock,

@@ -1,15 +1,14 @@
 """Spec 7.1: the leaf one answer, or one change, leaves in the log.
 
-Canonical JSON without personal content: hashes, ids and closed sets.
+Canonical JSON without content and without a plain hash of content, which a guess could be compared with: ids, closed
+sets, and a commitment that tells nothing once the key of its subject is destroyed.
 
 A Struct whose fields stand in alphabetical order and hold no floats encodes straight to RFC 8785 canonical JSON.
 """
 
-import hashlib
-
 import msgspec
 
-VERSION = 1
+VERSION = 2
 
 
 class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -18,11 +17,14 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     about: str | None = None
     """What a change is about: an earlier activity, a key, a tool, an organisation."""
     action_hash: str | None = None
+    """Version 1 only, as are `conversation_id`, `result_hash` and `sub`: now they stand in the content."""
     action_type: str | None = None
     activity_id: str
     agent_id: str | None = None
     attestation_id: str | None = None
     by: str
+    commitment: str | None = None
+    """HMAC over the content beside the leaf."""
     conversation_id: str | None = None
     cost_micros: int = 0
     decision: str | None = None
@@ -57,8 +59,3 @@ def encode(leaf: Leaf) -> bytes:
 def decode(data: bytes | str) -> Leaf:
     """The leaf in stored bytes."""
     return _decoder.decode(data)
-
-
-def leaf_hash(data: bytes) -> bytes:
-    """RFC 6962: a leaf is hashed with a zero byte before it, so that it cannot pass for an inner node."""
-    return hashlib.sha256(b"\x00" + data).digest()

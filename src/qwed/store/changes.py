@@ -75,6 +75,11 @@ def _refuse_revocation(part: parts.KeyRevoked, desk: Desk) -> Conflict | None:
     return Conflict.LAST_OWNER if part.key.role == "owner" and not others else None
 
 
+def _refuse_second(part: parts.AttestationRevoked, desk: Desk) -> Conflict | None:
+    row = desk.one("SELECT 1 FROM revocations WHERE attestation_id = ?", (part.attestation_id,))
+    return Conflict.REVOKED if row is not None or desk.known.taken(part.attestation_id) else None
+
+
 def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
     if part.webhook is not None:
         return ((rows.PUT_WEBHOOK, rows.of_webhook(part.webhook)),)
@@ -82,6 +87,32 @@ def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
     return (
         ("DELETE FROM outbox WHERE organisation_id = ?", place),
         ("DELETE FROM webhooks WHERE organisation_id = ?", place),
+    )
+
+
+_OF_SUBJECT = "IN (SELECT subject_id FROM subjects WHERE organisation_id = ? AND name = ?)"
+_ERASE = (
+    f"DELETE FROM memories WHERE subject_id {_OF_SUBJECT}",  # noqa: S608 - constants
+    f"DELETE FROM job_items WHERE job_id IN (SELECT job_id FROM jobs WHERE subject_id {_OF_SUBJECT})",  # noqa: S608
+    f"DELETE FROM jobs WHERE subject_id {_OF_SUBJECT}",  # noqa: S608 - constants
+)
+
+
+def _erasure_statements(part: parts.SubjectErased) -> tuple[Statement, ...]:
+    who = (part.organisation_id, part.name)
+    notices = "organisation_id = ? AND body ->> 'principal_id' = ?"
+    return (
+        *((statement, who) for statement in _ERASE),
+        (
+            "UPDATE webhooks SET waiting = waiting - (SELECT count(*) FROM outbox WHERE "  # noqa: S608 - constants
+            f"{notices}) WHERE organisation_id = ?",
+            (part.organisation_id, part.stated, part.organisation_id),
+        ),
+        (f"DELETE FROM outbox WHERE {notices}", (part.organisation_id, part.stated)),  # noqa: S608 - constants
+        (
+            "UPDATE subjects SET key = NULL, erased_at = ? WHERE organisation_id = ? AND name = ? AND key IS NOT NULL",
+            (part.at, *who),
+        ),
     )
 
 
@@ -133,6 +164,12 @@ HANDLING: dict[type, _Handling] = {
         lambda part: (("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", tuple(part)),),
         lambda part, desk: desk.known.put_tool(*part),
     ),
+    parts.AttestationRevoked: _Handling(
+        _refuse_second,
+        lambda part: (("INSERT INTO revocations VALUES (?, ?, ?, ?)", tuple(part)),),
+        lambda part, desk: desk.known.take(part.attestation_id, desk.write, desk.durable),
+    ),
+    parts.SubjectErased: _Handling(_never, _erasure_statements, _never),
     parts.WebhookChanged: _Handling(
         _never, _webhook_statements, lambda part, desk: desk.known.put_webhook(part.organisation_id, part.webhook)
     ),

@@ -18,6 +18,8 @@ class Job(NamedTuple):
     created_at: float
     expires_at: float
     finished_at: float | None = None
+    subject_id: str | None = None
+    """Under whose key its items are sealed."""
 
 
 class JobItem(NamedTuple):

@@ -7,7 +7,7 @@ from qwed.store.archive import Archive
 from qwed.store.job import Job, JobItem
 from qwed.waiting import Ticket
 
-_ADD_JOB = "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_JOB = "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ADD_ITEM = "INSERT INTO job_items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FINISH_ITEM = """
     UPDATE job_items SET query = ?, params = ?, state = ?, result = ?, error = ?, latency_ms = ?

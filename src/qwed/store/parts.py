@@ -18,10 +18,9 @@ class Conflict(StrEnum):
 
 
 class Approval(NamedTuple):
-    """A request for a person, bound to one exact action."""
+    """A request for a person, bound to one exact action: that of the activity it stands with."""
 
     approval_id: str
-    action_hash: str
     cost: int
     tokens: int
     high_risk_calls: int
@@ -30,7 +29,7 @@ class Approval(NamedTuple):
     requested_by: str = ""
     kind: str = "action"
     request: str | None = None
-    """What is asked for, where it is no action: JSON."""
+    """What is asked for, where it is no action: sealed JSON."""
 
 
 class Webhook(NamedTuple):
@@ -106,6 +105,7 @@ class Executed(NamedTuple):
     activity_id: str
     success: bool
     result_hash: str | None
+    """Sealed, because a guess could be compared with it."""
     at: float
 
 
@@ -144,6 +144,25 @@ class WebhookChanged(NamedTuple):
     webhook: Webhook | None
 
 
+class AttestationRevoked(NamedTuple):
+    """An attestation that is not to be relied on any more, and the activity that says so."""
+
+    attestation_id: str
+    organisation_id: str
+    activity_id: str
+    at: float
+
+
+class SubjectErased(NamedTuple):
+    """A subject whose key is destroyed, and with it all content about them."""
+
+    organisation_id: str
+    name: str
+    at: float
+    stated: str
+    """As notices that wait to be delivered name them."""
+
+
 Part = (
     OrganisationAdded
     | AgentAdded
@@ -155,6 +174,8 @@ Part = (
     | KeyAdded
     | KeyRevoked
     | OrganisationHalted
+    | AttestationRevoked
+    | SubjectErased
     | ToolChanged
     | WebhookChanged
 )

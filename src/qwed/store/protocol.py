@@ -5,8 +5,8 @@ and approval in one durable transaction; `change` does the same for what happens
 Their tickets complete after the commit.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,7 +15,7 @@ from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Conversation, Step
 from qwed.store.job import Job, JobItem
 from qwed.store.merit import Merit
-from qwed.store.parts import Approval, Conflict, Part, Webhook
+from qwed.store.parts import Approval, AttestationRevoked, Conflict, Part, Webhook
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
 from qwed.waiting import Ticket
 from qwed.words import Decision, ErrorCode
@@ -52,7 +52,56 @@ class Memory(NamedTuple):
     key: str
     body_hash: str
     answer_of: Callable[["Settled"], bytes]
+    """Sealed, as is all content."""
     expires_at: float
+    subject_id: str | None = None
+
+
+class Link(NamedTuple):
+    """One more attestation of a chain, after so many others."""
+
+    chain_id: str
+    links: int
+    previous: str | None
+    attestation_id: str
+
+
+class Placed(Protocol):
+    """Where a leaf stands in its log, under the first signed head that contains it."""
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def head(self) -> Any: ...
+
+    def path(self) -> list[str]:
+        """The audit path of the leaf, in hex."""
+
+
+class Kept(NamedTuple):
+    """Where a change stands in the log; the place with its head once it was written through."""
+
+    log_index: int
+    placed: Placed | None = None
+
+
+class LogEntry(NamedTuple):
+    """One leaf at its place."""
+
+    log_index: int
+    leaf: str
+
+
+class Subject(NamedTuple):
+    """A subject as it is kept; without a key it is erased."""
+
+    subject_id: str
+    organisation_id: str
+    name: str
+    key: bytes | None
+    created_at: float
+    erased_at: float | None = None
 
 
 class Activity(NamedTuple):
@@ -66,7 +115,9 @@ class Activity(NamedTuple):
     payload: str
     event: str = ""
     """What changed; a decision has none."""
-    attested: bool = False
+    attestation_id: str | None = None
+    subject_id: str | None = None
+    """Under whose key the payload is sealed."""
 
 
 class Notice(NamedTuple):
@@ -104,6 +155,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     mark: Mark = Mark.NONE
     degrade: Callable[[Agent, Agent, Offence], Change] | None = None
     """Says how a loss of trust is logged, given the agent before and after it."""
+    link: Link | None = None
+    """Its place in a chain of attestations; refused where the chain has grown meanwhile."""
 
 
 class Settled(NamedTuple):
@@ -111,6 +164,8 @@ class Settled(NamedTuple):
 
     log_index: int
     spent: Spent
+    placed: Placed | None = None
+    """None where nothing is written through at once, as in memory."""
 
 
 class Entry(NamedTuple):
@@ -130,6 +185,7 @@ class Entry(NamedTuple):
     resolution: str | None = None
     resolved_in: str | None = None
     """The activity in which a person, or the end of its time, settled it."""
+    subject_id: str | None = None
 
 
 EXPIRED = "expired"
@@ -147,7 +203,6 @@ class KeptApproval(NamedTuple):
     organisation_id: str
     agent_id: str
     activity_id: str
-    action_hash: str
     state: str
     cost: int
     tokens: int
@@ -160,6 +215,7 @@ class KeptApproval(NamedTuple):
     resolution: str | None
     leaf: str
     payload: str
+    subject_id: str | None = None
 
     def state_at(self, now: float) -> str:
         """How it stands: what has run out is expired, whether or not that was written down yet."""
@@ -202,8 +258,14 @@ class KeyClaim(NamedTuple):
 class Store(Protocol):
     """The one door to what is kept."""
 
+    in_memory: bool
+    """Whether nothing of it outlives the process."""
     on_notice: Callable[[], None]
     """Called once a notice is durable, from any thread; must not wait."""
+    on_commit: Callable[[Collection[str]], None]
+    """Called with the organisations whose logs have grown, from any thread; must not wait."""
+    on_distrust: Callable[[], None]
+    """Called when a write failed: what was taken for kept may not be."""
 
     def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]: ...
 
@@ -245,7 +307,39 @@ class Store(Protocol):
 
     def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode: ...
 
-    def change(self, change: Change) -> Ticket[int] | Conflict: ...
+    def change(self, change: Change) -> Ticket[Kept] | Conflict: ...
+
+    def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]: ...
+
+    def find_subject(self, organisation_id: str, name: str) -> Subject | None: ...
+
+    def subject(self, subject_id: str) -> Subject | None: ...
+
+    def add_subject(self, subject: Subject) -> Ticket[None]: ...
+
+    def drop_content(self, before: float, limit: int) -> Ticket[None] | None: ...
+
+    def scrub(self) -> None: ...
+
+    def entries(self, organisation_id: str, from_index: int, limit: int) -> Sequence[LogEntry]: ...
+
+    def log_size(self, organisation_id: str) -> int: ...
+
+    def nodes(self, organisation_id: str, wanted: Sequence[tuple[int, int]]) -> list[bytes]: ...
+
+    def latest_head(self, organisation_id: str) -> str | None: ...
+
+    def latest_heads(self) -> Sequence[str]: ...
+
+    def first_head(self, organisation_id: str, index: int) -> str | None: ...
+
+    def head_at(self, organisation_id: str, size: int) -> str | None: ...
+
+    def log_index_of(self, organisation_id: str, activity_id: str) -> int | None: ...
+
+    def find_attestation(self, attestation_id: str) -> Entry | None: ...
+
+    def revoked(self, attestation_id: str) -> AttestationRevoked | None: ...
 
     def durable(self) -> Ticket[None]: ...
 

@@ -14,7 +14,7 @@ Row = tuple[Any, ...]
 INSERT_KEY = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_AGENT = "INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
-INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)"
+INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)"
 RESOLVE_APPROVAL = (
     "UPDATE approvals SET state = ?, resolution = ?, resolved_in = ? WHERE approval_id = ? AND state = 'pending'"
 )
@@ -38,7 +38,8 @@ SELECT_DUE = (
     "WHERE d.organisation_id = w.organisation_id AND d.due_at <= ? ORDER BY d.due_at LIMIT 8) "
     "ORDER BY o.due_at LIMIT ?"
 )
-INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?)"
+INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?, ?)"
+PUT_CHAIN = "INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?)"
 DELETE_EXPIRED_MEMORIES = (
     "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at < ? LIMIT 16)"
 )
@@ -48,13 +49,14 @@ SELECT_CONVERSATION = (
 )
 ENTRY = (
     "a.sequence, a.log_index, a.organisation_id, a.leaf, a.payload, e.success, e.result_hash, e.at, "
-    "p.approval_id, p.state, p.expires_at, p.resolution, p.resolved_in"
+    "p.approval_id, p.state, p.expires_at, p.resolution, p.resolved_in, a.subject_id"
 )
 _ACTIVITIES = (
     "activities a LEFT JOIN executions e USING (activity_id) "
     "LEFT JOIN approvals p ON p.activity_id = a.activity_id AND a.event = ''"
 )
 SELECT_ACTIVITY = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ? AND a.agent_id = ?"  # noqa: S608 - constants
+SELECT_ATTESTATION = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.attestation_id = ?"  # noqa: S608 - constants
 SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
     "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
@@ -72,15 +74,13 @@ SELECT_CHANGES = (
     "AND (? IS NULL OR a.log_index < ?) ORDER BY a.log_index DESC LIMIT ?"
 )
 _OF_APPROVAL = (
-    "SELECT p.approval_id, p.organisation_id, p.agent_id, p.activity_id, p.action_hash, p.state, p.cost, p.tokens, "
+    "SELECT p.approval_id, p.organisation_id, p.agent_id, p.activity_id, p.state, p.cost, p.tokens, "
     "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, "
 )
-_APPROVAL = _OF_APPROVAL + "a.leaf, a.payload FROM approvals p JOIN activities a USING (activity_id) "
-_BARE_APPROVAL = _OF_APPROVAL + "'', '' FROM approvals p "
-"""Without its content: what ran out is settled without looking at it."""
+_APPROVAL = _OF_APPROVAL + "a.leaf, a.payload, a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
-SELECT_EXPIRED = _BARE_APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
-SELECT_EXPIRED_OF = _BARE_APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
+SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+SELECT_EXPIRED_OF = _APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (
@@ -186,7 +186,6 @@ def of_approval(organisation_id: str, agent_id: str, activity_id: str, approval:
         organisation_id,
         agent_id,
         activity_id,
-        approval.action_hash,
         approval.cost,
         approval.tokens,
         approval.high_risk_calls,
@@ -218,6 +217,7 @@ def of_memory(settlement: Settlement, memory: Memory, settled: Settled) -> Row:
         settlement.activity.activity_id,
         memory.answer_of(settled),
         memory.expires_at,
+        memory.subject_id,
     )
 
 

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +20,14 @@ from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.jobs import JobTable
 from qwed.store.known import Known
 from qwed.store.live import LiveState
+from qwed.store.log import LogTable, Sequencer, integrate_backlog, nobody_listens
 from qwed.store.merit import Merit
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
 from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
 from qwed.store.protocol import (
     Change,
+    Kept,
     KeptApproval,
     KeyClaim,
     Remembered,
@@ -34,6 +36,7 @@ from qwed.store.protocol import (
     Settlement,
     StoreError,
 )
+from qwed.store.subjects import SubjectTable
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
 from qwed.store.writes import add_change, tally_row, write_of
@@ -53,7 +56,7 @@ class DataDirectoryInUse(RuntimeError):
     """Another process owns the data directory."""
 
 
-class SqliteStore(OutboxTable, JobTable):
+class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
     """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
 
     def __init__(
@@ -61,6 +64,7 @@ class SqliteStore(OutboxTable, JobTable):
         place: Path | str,
         *,
         clock: Clock,
+        sequencer: Sequencer,
         max_steps: int = 50,
         lease_seconds: float = 30,
         max_open_approvals: int = 1_000,
@@ -69,6 +73,10 @@ class SqliteStore(OutboxTable, JobTable):
         self._max_open_approvals = max_open_approvals
         self.on_notice: Callable[[], None] = _nobody
         """Called from the writing thread once a notice is durable; must not wait."""
+        self.on_commit: Callable[[Collection[str]], None] = nobody_listens
+        self.on_distrust: Callable[[], None] = _nobody
+        self._sequencer = sequencer
+        self.in_memory = place == MEMORY
         self._lock = threading.RLock()
         self._lock_file: int | None = None
         self._open(place)
@@ -83,6 +91,8 @@ class SqliteStore(OutboxTable, JobTable):
         self._submitted = 0
         self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
+        self._chains: dict[tuple[str, str], tuple[int, str | None]] = {}
+        """As last submitted; what is not here is as it stands on disk."""
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
 
@@ -94,7 +104,7 @@ class SqliteStore(OutboxTable, JobTable):
             self._reader = self._browser = _connect(MEMORY)
             self._browse_lock = self._lock
             migrate(self._reader)
-            self._writer = InlineWriter(self._reader)
+            self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
             self._fresh = True
             return
         directory = Path(place)
@@ -109,10 +119,17 @@ class SqliteStore(OutboxTable, JobTable):
         writing = _connect(str(file))
         os.chmod(file, 0o600)
         migrate(writing)
+        integrate_backlog(writing, self._sequencer)
         # Two readers, because a long page of history must not hold up a decision that reads one row.
         self._reader, self._browser = _connect(str(file)), _connect(str(file))
         self._browse_lock = threading.Lock()
-        self._writer = GroupWriter(writing, self._distrust, StillThere(file).check, lambda: self.on_notice())
+        self._writer = GroupWriter(writing, self._sequencer, self._distrust, StillThere(file).check, self._committed)
+
+    def _committed(self, organisations: Collection[str], notices: bool) -> None:
+        if organisations:
+            self.on_commit(organisations)
+        if notices:
+            self.on_notice()
 
     def close(self) -> None:
         """Write what is queued and give the directory back."""
@@ -209,7 +226,7 @@ class SqliteStore(OutboxTable, JobTable):
         with self._lock:
             past = None
             if decision.commits:
-                refusal = self._refuse_commit(settlement)
+                refusal = self._refuse_commit(settlement) or self._refuse_link(settlement)
                 if refusal is not None:
                     return refusal
                 past = _past_after(settlement)
@@ -222,6 +239,11 @@ class SqliteStore(OutboxTable, JobTable):
             ticket = self._submit(write)
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
+            if settlement.link is not None:
+                self._chains[agent.organisation_id, settlement.link.chain_id] = (
+                    settlement.link.links + 1,
+                    settlement.link.attestation_id,
+                )
             self._live.accept(settlement, after, past, self._submitted)
             for change in fallout:
                 accept(change.parts, self._desk())
@@ -239,7 +261,7 @@ class SqliteStore(OutboxTable, JobTable):
         conduct, offences = usage.conduct.after(settlement.mark, at)
         fallout = self._degrade(settlement, offences) if offences else ()
         # A new level begins a new record.
-        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attested)
+        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attestation_id is not None)
         return Usage(spent, conduct, merit), fallout
 
     def _refuse_commit(self, settlement: Settlement) -> ErrorCode | None:
@@ -255,6 +277,23 @@ class SqliteStore(OutboxTable, JobTable):
         if settlement.approval is not None and self._too_many_wait(agent):
             return ErrorCode.APPROVALS_FULL
         return self._live.refuses_commit(reservation)
+
+    def _refuse_link(self, settlement: Settlement) -> ErrorCode | None:
+        """Another attestation was put into the chain meanwhile: then this one is the next."""
+        link = settlement.link
+        if link is None or self.chain(settlement.agent.organisation_id, link.chain_id) == (link.links, link.previous):
+            return None
+        return ErrorCode.CONFLICT
+
+    def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]:
+        """How many attestations a chain has, and the last of them."""
+        with self._lock:
+            known = self._chains.get((organisation_id, chain_id))
+            if known is not None:
+                return known
+            statement = "SELECT links, last FROM chains WHERE organisation_id = ? AND chain_id = ?"
+            row = self._one(statement, (organisation_id, chain_id))
+            return (0, None) if row is None else (row[0], row[1])
 
     def _too_many_wait(self, agent: Agent) -> bool:
         return self._live.usage(agent.agent_id).spent.open_approvals >= self._max_open_approvals
@@ -272,13 +311,13 @@ class SqliteStore(OutboxTable, JobTable):
             current = after
         return tuple(changes)
 
-    def change(self, change: Change) -> Ticket[int] | Conflict:
+    def change(self, change: Change) -> Ticket[Kept] | Conflict:
         with self._lock:
             conflict = refuse(change.parts, self._desk())
             if conflict is not None:
                 return conflict
             index = self._next(change.organisation_id)
-            write = Write(result=index)
+            write = Write(result=Kept(index))
             add_change(write, change, index)
             if change.beside is not None:
                 add_change(write, change.beside, self._next(change.beside.organisation_id))
@@ -430,11 +469,13 @@ class SqliteStore(OutboxTable, JobTable):
                 write.ticket.fail(failure)
             announce(write.ticket for write in behind)
             self._next_index.clear()
+            self._chains.clear()
             self._next_expiry = 0.0
             # Nothing is on its way any more.
             self._submitted = self._writer.written
             self._known.forget()
             self._live.distrust()
+            self.on_distrust()
 
 
 class StillThere:
@@ -470,6 +511,8 @@ def _connect(place: str) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA busy_timeout = 5000")
+    # A key that was destroyed must not lie about in what the file no longer uses.
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

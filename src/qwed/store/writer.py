@@ -6,13 +6,14 @@ once per batch, in their last state: the batch is one transaction, so no state i
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import add
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import msgspec
 
+from qwed.store.log import Integration, Sequencer, head_rows, read_nodes
 from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
 
@@ -25,8 +26,8 @@ _UNREAD = 100_000
 Row = tuple[Any, ...]
 
 
-WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?)"
-"""Activities, conversations, usages and tallies, each a JSON array of rows; see the view in `migrations/`."""
+WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?, ?)"
+"""Activities, conversations, usages, tallies and heads, each a JSON array of rows; see the view in `migrations/`."""
 
 _NUL = "\\u0000"
 _WRITE_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -58,14 +59,17 @@ class Write(msgspec.Struct, gc=False):
         return size
 
 
-def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
-    """Write all of `batch` in one transaction, or nothing of it."""
+def write_batch(connection: sqlite3.Connection, batch: list[Write], sequencer: Sequencer) -> Integration:
+    """Write all of `batch` in one transaction, or nothing of it: as the ends of their logs, under signed heads."""
     conversations = _last(write.conversation for write in batch)
+    activities = [row for write in batch for row in write.activities]
+    grown = sequencer.integrate([(row[0], row[1], row[_LEAF]) for row in activities], _nodes_in(connection))
     rows = (
-        _json([row for write in batch for row in write.activities]),
+        _json([(*row, nodes) for row, nodes in zip(activities, grown.nodes, strict=True)]),
         _json(conversations),
         _json(_last((write.usage for write in batch), width=1)),
         _json(_sums(batch)),
+        _json(head_rows(grown)),
     )
     statements = [statement for write in batch for statement in write.statements]
     if _NUL in rows[1]:
@@ -74,7 +78,7 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
         rows = (rows[0], _json([]), *rows[2:])
     if not statements:
         connection.execute(WRITE_BATCH, rows)
-        return
+        return grown
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement, row in statements:
@@ -84,6 +88,15 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+    return grown
+
+
+def _nodes_in(connection: sqlite3.Connection) -> Callable[[str, Any], list[bytes]]:
+    def one(statement: str, values: Row) -> Row | None:
+        found: Row | None = connection.execute(statement, values).fetchone()
+        return found
+
+    return lambda organisation_id, wanted: read_nodes(one, organisation_id, wanted)
 
 
 def _json(rows: Sequence[Row]) -> str:
@@ -108,25 +121,24 @@ FAILURES = (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, Memory
 """Whatever a write can raise: the thread answers for everyone, so it must outlive each of them."""
 
 
-def _always() -> None:
-    """No condition, and nobody to tell."""
-
-
 class GroupWriter:
     """One thread that owns the writing connection."""
 
     def __init__(
         self,
         connection: sqlite3.Connection,
+        sequencer: Sequencer,
         on_failure: Callable[[], None],
-        require: Callable[[], None] = _always,
-        on_notice: Callable[[], None] = _always,
+        require: Callable[[], None],
+        on_commit: Callable[[Collection[str], bool], None],
     ) -> None:
         self._connection = connection
+        self._sequencer = sequencer
         self._on_failure = on_failure
         self._require = require
         """Raises where a commit would be worth nothing."""
-        self._on_notice = on_notice
+        self._on_commit = on_commit
+        """Told which organisations' logs have grown, and whether there are notices."""
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self.written = 0
@@ -187,23 +199,31 @@ class GroupWriter:
     def _commit(self, batch: list[Write]) -> None:
         try:
             self._require()
-            write_batch(self._connection, batch)
+            grown = write_batch(self._connection, batch, self._sequencer)
         except FAILURES as error:
             self._fail(batch, error)
             return
         self.written += len(batch)
         for write in batch:
-            write.ticket.complete(write.result)
+            write.ticket.complete(_placed(write, grown))
         announce(write.ticket for write in batch)
-        if any(write.tells for write in batch):
-            self._on_notice()
+        self._on_commit(grown.heads, any(write.tells for write in batch))
 
     def _fail(self, batch: list[Write], error: Exception) -> None:
+        self._sequencer.forget()
         self._on_failure()
         failure = StoreError(f"could not write: {error}")
         for write in batch:
             write.ticket.fail(failure)
         announce(write.ticket for write in batch)
+
+
+def _placed(write: Write, grown: Integration) -> Any:
+    """The result of a write, with the place of its first leaf."""
+    if not write.activities:
+        return write.result
+    organisation_id, index, *_ = write.activities[0]
+    return write.result._replace(placed=grown.place(organisation_id, index))
 
 
 class ClosedWriter:
@@ -229,8 +249,12 @@ class ClosedWriter:
 class InlineWriter:
     """For `:memory:`: no thread and nothing to sync, so rows are written together, when read or when many wait."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, sequencer: Sequencer, on_commit: Callable[[Collection[str], bool], None]
+    ) -> None:
         self._connection = connection
+        self._sequencer = sequencer
+        self._on_commit = on_commit
         self._waiting: list[Write] = []
         self._size = 0
         self.written = 0
@@ -243,14 +267,17 @@ class InlineWriter:
         write.ticket.done = True
         if len(self._waiting) >= _UNREAD or self._size >= LARGEST_BATCH:
             self.flush()
+        if write.activities:
+            self._on_commit({row[0] for row in write.activities}, write.tells)
         return write.ticket
 
     def flush(self) -> None:
         """Write what waits; StoreError if that cannot be done, and then it goes on waiting."""
         if self._waiting:
             try:
-                write_batch(self._connection, self._waiting)
+                write_batch(self._connection, self._waiting, self._sequencer)
             except FAILURES as error:
+                self._sequencer.forget()
                 raise StoreError(f"could not write: {error}") from error
             self.written += len(self._waiting)
             self._waiting, self._size = [], 0

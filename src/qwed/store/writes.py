@@ -25,6 +25,9 @@ def write_of(settlement: Settlement, settled: Settled, past: Past | None) -> Wri
             (rows.DELETE_EXPIRED_MEMORIES, (activity.at,)),
             (rows.INSERT_MEMORY, rows.of_memory(settlement, settlement.memory, settled)),
         )
+    if settlement.link is not None:
+        chain_id, links, _previous, attestation_id = settlement.link
+        statements += ((rows.PUT_CHAIN, (agent.organisation_id, chain_id, links + 1, attestation_id)),)
     if settlement.notices:
         statements += notice_statements(agent.organisation_id, settlement.notices, activity.at)
     return Write(
@@ -50,7 +53,8 @@ def tally_row(
     agent_id: str, decision: Decision, activity: Activity, *, actions: int
 ) -> tuple[str, int, str, int, int, int]:
     """What an activity adds to the running sums of its day."""
-    return (agent_id, int(activity.at // DAY), decision, actions, activity.cost, int(activity.attested))
+    attested = int(activity.attestation_id is not None)
+    return (agent_id, int(activity.at // DAY), decision, actions, activity.cost, attested)
 
 
 def _activity_row(organisation_id: str, agent_id: str, activity: Activity, index: int) -> Row:
@@ -64,4 +68,6 @@ def _activity_row(organisation_id: str, agent_id: str, activity: Activity, index
         activity.leaf,
         activity.payload,
         activity.event,
+        activity.subject_id,
+        activity.attestation_id,
     )

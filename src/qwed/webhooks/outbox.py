@@ -7,14 +7,12 @@ a crash at any point sends a notice again and loses none.
 import asyncio
 import itertools
 import logging
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from qwed.store.protocol import Delivery
-from qwed.waiting import LoopDriver, Ticket
+from qwed.waiting import LoopDriver, LoopThread, Ticket, failure_of
 from qwed.webhooks.sender import Sender
 from qwed.words.clock import Clock
 
@@ -87,11 +85,8 @@ class Postman:
         self._tasks: set[asyncio.Task[None]] = set()
         self._bell = asyncio.Event()
         self._rung = False
-        self._closing = asyncio.Event()
-        self._loop = asyncio.new_event_loop()
-        self._driver = LoopDriver(self._loop, STORE_SECONDS)
         self._next_look_behind = 0.0
-        self._thread = threading.Thread(target=self._run, name="qwed-postman", daemon=True)
+        self._thread = LoopThread("qwed-postman", self._go_round)
 
     def start(self) -> None:
         """Begin with what is due."""
@@ -101,44 +96,23 @@ class Postman:
         """Say that a notice was written; cheap, and many of them are one."""
         if not self._rung:
             self._rung = True
-            self._tell(self._bell.set)
+            self._thread.tell(self._bell.set)
 
     def close(self) -> None:
         """Stop within a second; what was not delivered stays in the outbox."""
-        if self._thread.ident is None:
-            self._loop.close()
-            return
-        self._tell(self._closing.set)
-        self._tell(self._bell.set)
-        self._thread.join(CLOSE_SECONDS)
-
-    def _tell(self, do: Callable[[], None]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(do)
-        except RuntimeError:
-            # A closed loop has nobody left to tell.
-            if not self._loop.is_closed():
-                raise
-
-    def _run(self) -> None:
-        # Leaving the runner cancels every attempt that is under way.
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._go_round())
+        self._thread.tell(self._bell.set)
+        self._thread.close(CLOSE_SECONDS)
 
     async def _go_round(self) -> None:
-        while not self._closing.is_set():
+        closing, pause = self._thread.closing, self._thread.pause
+        while not closing.is_set():
             self._bell.clear()
             self._rung = False
-            failure = await _failure_of(self._sweep())
+            failure = await failure_of(self._sweep())
             if failure is not None:
                 self._log.error("the outbox could not be read", extra={"error": repr(failure)})
-            await self._pause(self._poll_seconds, self._bell if failure is None else self._closing)
-            await self._pause(GATHER_SECONDS, self._closing)
-
-    async def _pause(self, seconds: float, until: asyncio.Event) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await until.wait()
+            await pause(self._poll_seconds, self._bell if failure is None else closing)
+            await pause(GATHER_SECONDS)
 
     async def _sweep(self) -> None:
         """Begin whatever is due and has a free line; at times, look behind a page that one backlog has filled."""
@@ -158,7 +132,7 @@ class Postman:
 
     def _begin(self, delivery: Delivery) -> None:
         self._running[delivery.notice_id] = delivery.organisation_id
-        task = self._loop.create_task(self._deliver(delivery))
+        task = self._thread.loop.create_task(self._deliver(delivery))
         # Kept, because the loop itself holds its tasks only weakly.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -180,14 +154,15 @@ class Postman:
     async def _record(self, delivery: Delivery, error: str | None) -> None:
         """Keep the outcome. The line stays taken until that is done: a notice whose outcome is lost is sent again."""
         keep = self._outcome(delivery, error)
+        driver = LoopDriver(self._thread.loop, STORE_SECONDS)
         for tries in itertools.count():
-            failure = await _failure_of(self._driver.drive(_kept(keep)))
+            failure = await failure_of(driver.drive(_kept(keep)))
             if failure is None:
                 return
             if tries % LOG_EVERY == 0:
                 details = {"notice": delivery.notice_id, "error": repr(failure)}
                 self._log.error("the outcome of a notice could not be kept", extra=details)
-            await self._pause(self._poll_seconds, self._closing)
+            await self._thread.pause(self._poll_seconds)
 
     def _outcome(self, delivery: Delivery, error: str | None) -> Callable[[], Ticket[None]]:
         notice_id, now = delivery.notice_id, self._clock.now()
@@ -205,9 +180,3 @@ class Postman:
 
 async def _kept(keep: Callable[[], Ticket[None]]) -> None:
     await keep()
-
-
-async def _failure_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
-    """What `work` raised, as a value: the thread must outlive it, whatever it is."""
-    outcomes = await asyncio.gather(work, return_exceptions=True)
-    return outcomes[0]

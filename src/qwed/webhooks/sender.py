@@ -168,7 +168,8 @@ def request_for(target: Target, delivery: Delivery, timestamp: int) -> bytes:
         "user-agent": "qwed",
         "qwed-event": delivery.event,
         "qwed-notice": delivery.notice_id,
-        "qwed-signature": sign(delivery.secret, timestamp, body),
     }
+    if delivery.secret:
+        headers["qwed-signature"] = sign(delivery.secret, timestamp, body)
     lines = [f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     return "\r\n".join(lines).encode("ascii") + body

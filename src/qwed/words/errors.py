@@ -99,6 +99,15 @@ class ErrorCode(Enum):
     ENVIRONMENT_COMPROMISED = _Row("QWED-SEC-002", 503, "environment compromised", True, "environment_clean")
     TAMPERING_FOUND = _Row("QWED-SEC-003", 500, "tampering found", True, "log_intact")
 
+    ATTESTATION_FORMAT = _Row("QWED-ATT-001", 200, "not an attestation", True, "attestation_well_formed")
+    ATTESTATION_ISSUER = _Row("QWED-ATT-002", 200, "the issuer is not trusted", True, "issuer_trusted")
+    ATTESTATION_SIGNATURE = _Row("QWED-ATT-003", 200, "the signature does not hold", True, "signature_valid")
+    ATTESTATION_EXPIRED = _Row("QWED-ATT-004", 200, "the attestation has expired", True, "attestation_not_expired")
+    ATTESTATION_EARLY = _Row("QWED-ATT-005", 200, "the attestation is not valid yet", False, "attestation_begun")
+    ATTESTATION_REVOKED = _Row("QWED-ATT-006", 200, "the attestation was revoked", True, "attestation_not_revoked")
+    ATTESTATION_CLAIM = _Row("QWED-ATT-007", 200, "a claim is missing", True, "claims_given")
+    ATTESTATION_CHAIN = _Row("QWED-ATT-008", 200, "the chain is broken", True, "chain_whole")
+
     RATE_LIMITED = _Row("QWED-SYS-001", 429, "rate limit reached", False, "within_rate_limit")
     DEPENDENCY_DOWN = _Row("QWED-SYS-002", 503, "a dependency is down", False, "dependency_up")
     SURPRISE = _Row("QWED-SYS-004", 500, "the request could not be answered", False, "request_answered")

@@ -33,7 +33,7 @@ from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
-ELEVATION = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", '{"to_level":2}')
+ELEVATION = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", '{"to_level":2}')
 
 
 def _agent(shop: Shop) -> Any:

@@ -155,7 +155,7 @@ def test_whoever_looks_while_changes_are_made_sees_them_in_order(disk: Shop, rac
 
 
 def test_a_request_for_trust_is_remembered_from_the_moment_it_is_submitted(disk: Shop) -> None:
-    request = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
+    request = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
     known = disk.store._known
     assert not known.elevating("agent_1")
     disk.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", request), activity_id="act_up")

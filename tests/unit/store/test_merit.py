@@ -45,7 +45,7 @@ def _approved(shop: Shop, step: int, *, attested: bool = False) -> None:
 def _asked(shop: Shop, step: int) -> Approval:
     """An action that is counted when it is asked, as the kernel counts it."""
     now = shop.hands.now
-    approval = Approval(f"apr_{step}", "hash", *CENT[:2], 0, now, now + 60, "key_9")
+    approval = Approval(f"apr_{step}", *CENT[:2], 0, now, now + 60, "key_9")
     reservation = shop.reserve(_agent(shop), step)
     assert isinstance(reservation, Reservation)
     shop.settle(_agent(shop), reservation, Decision.PENDING, CENT, approval=approval, mark=Mark.CLEAN)
@@ -162,7 +162,7 @@ def test_a_decision_that_costs_trust_ends_the_record_it_stood_in(disk: Shop) -> 
 
 def test_an_elevation_that_is_asked_for_or_refused_leaves_the_record_as_it_is(shop: Shop) -> None:
     _denied(shop)
-    wish = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
+    wish = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
     shop.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", wish), activity_id="act_up")
     shop.change(shop.resolved(wish, "rejected"))
     assert _merit(shop) == Merit(0.0, 1, 1, 0)
@@ -170,7 +170,7 @@ def test_an_elevation_that_is_asked_for_or_refused_leaves_the_record_as_it_is(sh
 
 def test_an_elevation_that_is_granted_begins_a_new_record(shop: Shop) -> None:
     _approved(shop, 1, attested=True)
-    wish = Approval("apr_up", "", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
+    wish = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
     shop.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", wish), activity_id="act_up")
     raised = AgentChanged(_agent(shop), replace(_agent(shop), trust=Trust.AUTONOMOUS))
     shop.change(shop.resolved(wish), raised)

@@ -372,7 +372,7 @@ def test_everything_settled_is_there_after_a_restart_and_nothing_reserved_is(dis
     agent = disk.register(agent_of(daily_cost=30_000))
     disk.commit(agent, 1, fingerprint="same", state_fingerprint="s")
     disk.commit(agent, 2, fingerprint="same", state_fingerprint="s")
-    approval = Approval("apr_1", "hash", 1, 2, 3, 4.0, 5.0)
+    approval = Approval("apr_1", 1, 2, 3, 4.0, 5.0)
     reservation = disk.reserve(agent, 3)
     assert isinstance(reservation, Reservation)
     disk.settle(agent, reservation, Decision.PENDING, CENT, approval=approval)

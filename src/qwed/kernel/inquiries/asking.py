@@ -16,9 +16,11 @@ from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.content import told_by_name
 from qwed.kernel.inquiries.finding import Finding, finding_of
 from qwed.kernel.inquiries.reading import ASKED, AUTO, Asked, Inquiry, Options, inquiry_of, read_body, read_inquiry
+from qwed.kernel.proof import attestation_of
 from qwed.kernel.request import without_file
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
+from qwed.ledger.attest import Stated
 from qwed.translate.provider import Translation
 from qwed.waiting import Ticket
 from qwed.words import ErrorCode, Event, Status, Verdict
@@ -145,13 +147,17 @@ async def _attested(inquiry: Inquiry, verdict: Verdict, actor: Actor, services: 
         actor.by,
         actor.organisation_id,
         services.clock.now(),
+        services,
         attestation_id=new_id("att"),
         engine=verdict.engine,
         status=verdict.status.value,
-        sub=inquiry.digest,
+        said={"sub": inquiry.digest},
     )
-    index = await keep(change, services)
-    return index if isinstance(index, Problem) else services.signer.attest(leaf.decode(change.activity.leaf), index)
+    kept = await keep(change, services)
+    if isinstance(kept, Problem):
+        return kept
+    entry, index = leaf.decode(change.activity.leaf), kept.log_index
+    return attestation_of(entry, Stated(inquiry.digest), actor.organisation_id, index, services, kept.placed)
 
 
 async def _translated(found: Detected, actor: Actor, services: Services) -> Finding | Problem:

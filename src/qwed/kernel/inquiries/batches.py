@@ -6,7 +6,6 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,12 +15,12 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import ask_any, ask_engine
 from qwed.kernel.inquiries.finding import Finding
-from qwed.kernel.inquiries.jobs import MOST_OPEN, Batch, body_of, forgotten, is_verified
+from qwed.kernel.inquiries.jobs import MOST_OPEN, Batch, body_of, forgotten, is_verified, items_of, sealed_item
 from qwed.kernel.inquiries.turns import Turns
 from qwed.kernel.services import Services
 from qwed.store.job import COMPLETED, FAILED, PENDING, SKIPPED, Job, JobItem
 from qwed.store.protocol import StoreError
-from qwed.waiting import LoopDriver
+from qwed.waiting import LoopDriver, LoopThread
 from qwed.words import ErrorCode
 
 AT_ONCE = 8
@@ -42,24 +41,19 @@ class Batches:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._log = logging.getLogger("qwed.batches")
-        self._loop: asyncio.AbstractEventLoop
         self._driver: LoopDriver
-        self._closing = asyncio.Event()
         self._turns = Turns(_at_once(services.settings.engine_workers))
         self._desks: dict[str, asyncio.Semaphore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._adding: Counter[str] = Counter()
         self._closed = False
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="qwed-batches", daemon=True)
+        self._thread = LoopThread("qwed-batches", self._serve)
 
     def start(self) -> None:
         """Go on with what a former process has left; a second call does nothing."""
         with self._lock:
-            if self._thread.ident is None and not self._closed:
-                # Made here: most processes never ask for a batch, and a loop holds descriptors.
-                self._loop = asyncio.new_event_loop()
-                self._driver = LoopDriver(self._loop, PATIENCE)
+            if not self._thread.started and not self._closed:
                 self._thread.start()
 
     async def add(self, batch: Batch) -> Problem | None:
@@ -69,12 +63,13 @@ class Batches:
             message = f"{MOST_OPEN} jobs of this organisation are not finished"
             return problem(ErrorCode.RATE_LIMITED, message, retry_after=5)
         try:
-            await self._services.store.add_job(batch.job, batch.items)
+            items = [sealed_item(batch.job, item, self._services) for item in batch.items]
+            await self._services.store.add_job(batch.job, items)
         finally:
             with self._lock:
                 self._adding[organisation_id] -= 1
         self.start()
-        self._tell(lambda: self._begin(batch.job))
+        self._thread.tell(lambda: self._begin(batch.job))
         return None
 
     def _admit(self, organisation_id: str) -> bool:
@@ -88,23 +83,12 @@ class Batches:
         """Stop soon; what was not answered is asked again after the next start."""
         with self._lock:
             self._closed = True
-        if self._thread.ident is None:
-            return
-        self._tell(self._closing.set)
-        self._thread.join(CLOSE_SECONDS)
-
-    def _tell(self, do: Callable[[], None]) -> None:
-        # A closed loop, or none at all, has nobody to tell.
-        with suppress(RuntimeError, AttributeError):
-            self._loop.call_soon_threadsafe(do)
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+        self._thread.close(CLOSE_SECONDS)
 
     async def _serve(self) -> None:
-        resuming = self._loop.create_task(self._resume())
-        await self._closing.wait()
+        self._driver = LoopDriver(self._thread.loop, PATIENCE)
+        resuming = self._thread.loop.create_task(self._resume())
+        await self._thread.closing.wait()
         resuming.cancel()
 
     async def _resume(self) -> None:
@@ -115,7 +99,7 @@ class Batches:
         # The first round finds what was added before the thread came up, and so may `add`.
         if job.job_id in {task.get_name() for task in self._tasks}:
             return
-        task = self._loop.create_task(self._work(job), name=job.job_id)
+        task = self._thread.loop.create_task(self._work(job), name=job.job_id)
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
@@ -127,7 +111,7 @@ class Batches:
     async def _work(self, job: Job) -> None:
         # The others are not even read yet: what they hold stays in the store meanwhile.
         async with self._desks.setdefault(job.organisation_id, asyncio.Semaphore(JOBS_AT_ONCE)):
-            items = await self._looked_up(lambda: self._services.store.job_items(job.job_id))
+            items = await self._looked_up(lambda: items_of(job, self._services))
             waiting = [item for item in items if item.state == PENDING]
             stop = asyncio.Event()
             if _is_over(job, items, self._services.clock.now()):
@@ -144,7 +128,7 @@ class Batches:
             if isinstance(came, BaseException):
                 self._log.error("an item could not be asked", exc_info=came, extra={"job": job.job_id})
                 failed = _answered(item, problem(ErrorCode.SURPRISE))
-                await self._kept(partial(_keep, self._services, failed))
+                await self._kept(partial(_keep, self._services, job, failed))
 
     async def _answer(self, job: Job, item: JobItem, lines: asyncio.Semaphore, stop: asyncio.Event) -> None:
         answered = _skipped(item)
@@ -153,7 +137,7 @@ class Batches:
                 answered = _answered(item, await self._ask(job, item))
                 if job.fail_fast and not is_verified(answered):
                     stop.set()
-        await self._kept(lambda: _keep(self._services, answered))
+        await self._kept(lambda: _keep(self._services, job, answered))
 
     async def _ask(self, job: Job, item: JobItem) -> Finding | Problem:
         """The answer; while every engine worker is taken, it is asked again."""
@@ -202,8 +186,8 @@ def _is_over(job: Job, items: Sequence[JobItem], now: float) -> bool:
     return job.expires_at <= now or (job.fail_fast and not all(is_verified(item) for item in answered))
 
 
-async def _keep(services: Services, item: JobItem) -> None:
-    await services.store.finish_item(item)
+async def _keep(services: Services, job: Job, item: JobItem) -> None:
+    await services.store.finish_item(sealed_item(job, item, services))
 
 
 async def _finish(services: Services, job_id: str) -> None:

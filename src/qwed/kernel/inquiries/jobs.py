@@ -12,8 +12,9 @@ from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import detect
 from qwed.kernel.inquiries.reading import ASKED, read_inquiry
 from qwed.kernel.masking import masked
-from qwed.kernel.request import quoted, without_file
+from qwed.kernel.request import SUBJECT, is_subject, quoted, without_file
 from qwed.kernel.services import Services
+from qwed.kernel.vault import KEPT
 from qwed.kernel.views import View
 from qwed.store.job import COMPLETED, FAILED, PENDING, Job, JobItem
 from qwed.words import ErrorCode, Status
@@ -81,26 +82,29 @@ def read_batch(raw: Any, actor: Actor, services: Services) -> Batch | Problem:
     options = _read_options(raw.get("options"))
     if isinstance(options, Problem):
         return options
+    parallel, fail_fast, subject = options
     now = services.clock.now()
     job = Job(
         timed_id("job", now),
         actor.organisation_id,
         actor.by,
         actor.role,
-        *options,
+        parallel,
+        fail_fast,
         len(items),
         now,
         now + services.settings.batch_ttl_seconds,
+        subject_id=services.vault.key_for(actor.organisation_id, subject or actor.organisation_id).subject_id,
     )
     read = [_read_item(job.job_id, position, item) for position, item in enumerate(items)]
     refused = next((item for item in read if isinstance(item, Problem)), None)
     return refused or Batch(job, tuple(item for item in read if not isinstance(item, Problem)))
 
 
-def _read_options(raw: Any) -> tuple[int, bool] | Problem:
+def _read_options(raw: Any) -> tuple[int, bool, str | None] | Problem:
     if raw is None:
-        return MOST_PARALLEL, False
-    wrong = refuse_body(raw, ("max_parallel", "fail_fast"))
+        return MOST_PARALLEL, False, None
+    wrong = refuse_body(raw, ("max_parallel", "fail_fast", "subject"))
     if wrong is not None:
         return problem(ErrorCode.BAD_OPTION, f"in `options`: {wrong.message}")
     parallel, fail_fast = raw.get("max_parallel", MOST_PARALLEL), raw.get("fail_fast", False)
@@ -108,7 +112,10 @@ def _read_options(raw: Any) -> tuple[int, bool] | Problem:
         return problem(ErrorCode.BAD_OPTION, f"`max_parallel` must be a whole number from 1 to {MOST_PARALLEL}")
     if not isinstance(fail_fast, bool):
         return problem(ErrorCode.BAD_OPTION, "`fail_fast` must be true or false")
-    return parallel, fail_fast
+    subject = raw.get("subject")
+    if subject is not None and not (isinstance(subject, str) and is_subject(subject)):
+        return problem(ErrorCode.BAD_OPTION, f"`subject` must be {SUBJECT}")
+    return parallel, fail_fast, subject
 
 
 def _read_item(job_id: str, position: int, raw: Any) -> JobItem | Problem:
@@ -155,7 +162,43 @@ def find_batch(job_id: str, organisation_id: str, services: Services) -> JobView
     job = services.store.find_job(job_id)
     if job is None or job.organisation_id != organisation_id or job.expires_at <= services.clock.now():
         return problem(ErrorCode.NOT_FOUND, "no such job of this organisation")
-    return job_view(job, services.store.job_items(job_id))
+    return job_view(job, items_of(job, services))
+
+
+def sealed_item(job: Job, item: JobItem, services: Services) -> JobItem:
+    """The item as it is kept; as it is, where its subject was erased meanwhile and the job with it."""
+    key = None if job.subject_id is None else services.vault.key_of(job.subject_id)
+    if key is None:
+        return item
+    sealed: dict[str, Any] = {}
+    for name in _SEALED:
+        text = getattr(item, name)
+        sealed[name] = None if text is None else key.seal(_place(item, name), text)
+    return item._replace(**sealed)
+
+
+def items_of(job: Job, services: Services) -> list[JobItem]:
+    """The items of a job, opened."""
+    return [_opened(job, item, services) for item in services.store.job_items(job.job_id)]
+
+
+_SEALED = ("query", "params", "result", "error")
+
+
+def _place(item: JobItem, name: str) -> str:
+    return f"{item.job_id}:{item.position}:{name}"
+
+
+def _opened(job: Job, item: JobItem, services: Services) -> JobItem:
+    opened: dict[str, Any] = {}
+    for name in _SEALED:
+        kept = getattr(item, name)
+        found = None if kept is None else services.vault.opened(job.subject_id, _place(item, name), kept)
+        if found is not None and found.state != KEPT:
+            lost = _encode(problem(ErrorCode.TAMPERING_FOUND, f"this item is {found.state}")).decode()
+            return item._replace(query="", params=None, state=FAILED, result=None, error=lost)
+        opened[name] = None if found is None else found.text
+    return item._replace(**opened)
 
 
 def job_view(job: Job, items: Sequence[JobItem]) -> JobView:

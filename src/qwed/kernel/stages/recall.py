@@ -6,9 +6,12 @@ import msgspec
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.proof import attestation_of, receipt_again, stated_in
 from qwed.kernel.services import Services
+from qwed.kernel.vault import KEPT
 from qwed.ledger import leaf
-from qwed.store.protocol import Remembered
+from qwed.ledger.attest import Receipt
+from qwed.store.protocol import Entry, Remembered
 from qwed.words import ErrorCode, canonical
 
 _LONGEST_KEY = 255
@@ -22,7 +25,8 @@ def recall(case: Case, services: Services) -> Case | Answer:
         return case
     if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
         return denied(ErrorCode.BAD_OPTION, "Idempotency-Key must be 1 to 255 printable ASCII characters")
-    body_hash = hashlib.sha256(canonical([case.action_raw, case.context_raw, case.options_raw])).hexdigest()
+    asked = hashlib.sha256(canonical([case.action_raw, case.context_raw, case.options_raw])).hexdigest()
+    body_hash = services.vault.fingerprint(asked)
     claim = services.store.claim_key(case.agent_id, key, body_hash, case.now)
     if claim.refusal is not None:
         return denied(ErrorCode.KEY_REUSED, claim.refusal)
@@ -32,12 +36,26 @@ def recall(case: Case, services: Services) -> Case | Answer:
 
 
 def remembered_answer(case: Case, remembered: Remembered, services: Services) -> Answer:
-    """The stored answer, its attestation issued again from the log."""
-    answer = _answer.decode(remembered.answer)
+    """The stored answer, its attestation or receipt issued again from the log."""
     entry = services.store.find_activity(case.agent_id, remembered.activity_id)
     if entry is None:
         return denied(ErrorCode.TAMPERING_FOUND, "the activity of a stored answer is missing from the log")
-    kept = leaf.decode(entry.leaf)
+    place = memory_place(case.agent_id, case.idempotency_key or "")
+    stored = services.vault.opened(entry.subject_id, place, remembered.answer.decode())
+    if stored.state != KEPT:
+        return denied(ErrorCode.TAMPERING_FOUND, f"the stored answer is {stored.state}")
+    answer = _answer.decode(stored.text)
+    return msgspec.structs.replace(answer, attestation=_proof_again(entry, services)) if answer.permits else answer
+
+
+def memory_place(agent_id: str, key: str) -> str:
+    """Where the answer under an idempotency key is sealed."""
+    return f"{agent_id}:{key}"
+
+
+def _proof_again(entry: Entry, services: Services) -> str | Receipt | None:
+    kept, organisation_id, index = leaf.decode(entry.leaf), entry.organisation_id, entry.log_index
     if kept.attestation_id is None:
-        return answer
-    return msgspec.structs.replace(answer, attestation=services.signer.attest(kept, entry.log_index))
+        return None if services.store.in_memory else receipt_again(entry.leaf, organisation_id, index, services)
+    content = msgspec.json.decode(services.vault.content(entry, kept.activity_id).text)
+    return attestation_of(kept, stated_in(kept, content), organisation_id, index, services)

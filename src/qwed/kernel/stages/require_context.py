@@ -1,7 +1,5 @@
 """CTX-001/002 and STATE-001..004: what is asked, and where in which conversation."""
 
-import hashlib
-
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.request import NO_OPTIONS, Context, read_action, read_context, read_options
@@ -24,16 +22,12 @@ def require_context(case: Case, services: Services) -> Case | Answer:
     action = read_action(case.action_raw)
     if isinstance(action, Answer):
         return action
+    # Keyed: what lies in the tables must not tell what was asked to whoever guesses it.
+    fingerprint = services.vault.fingerprint
     state = context.pre_action_state_hash
-    bound = None if state is None else _bound_to_state(action.hash, context)
-    step = Step(context.step_number, action.hash, bound)
+    bound = None if state is None else fingerprint(f"{action.hash}|{state}")
+    step = Step(context.step_number, fingerprint(action.hash), bound)
     return replace(case, action=action, action_hash=action.hash, context=context, options=options, step=step)
-
-
-def _bound_to_state(action_hash: str, context: Context) -> str:
-    """Guide, LOOP-004: the action together with the world it was proposed in."""
-    text = f"{action_hash}|{context.pre_action_state_hash}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _context_of(case: Case, services: Services) -> Context | Answer:

@@ -11,16 +11,21 @@ from qwed.kernel.case import Case
 from qwed.kernel.change import GATE, notices_of
 from qwed.kernel.content import read_content
 from qwed.kernel.judgement import Judgement
-from qwed.kernel.payload import Payload, encoded, shown_action, shown_text
+from qwed.kernel.payload import Payload, encoded, shown_action, shown_text, with_more
+from qwed.kernel.proof import attestation_of, receipt_of
 from qwed.kernel.services import Services
 from qwed.kernel.stages.authenticate import refuse_inactive
+from qwed.kernel.stages.recall import memory_place
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
+from qwed.kernel.tools import KNOWN_TYPES
 from qwed.kernel.trust import degraded
 from qwed.ledger import leaf
+from qwed.ledger.attest import Chain, Receipt, Stated
+from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.conduct import Mark, Offence
 from qwed.store.parts import Approval
-from qwed.store.protocol import Activity, Change, Memory, Notice, Settled, Settlement
+from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Settled, Settlement
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, ErrorCode, Risk, Status, usd_from
 from qwed.words.clock import rfc3339
@@ -48,23 +53,49 @@ class Outcome(NamedTuple):
     attestation_id: str | None
     keeps_secret: bool = False
     """Whether the action carried a secret: then neither its text nor its hash is kept."""
+    chain: Chain | None = None
+    """Where its attestation stands in a chain."""
 
 
 async def settle(case: Case, refusal: Answer | None, services: Services) -> Answer:
     """The final answer, after it is durable."""
     now = services.clock.now()
     outcome = _outcome_of(case, refusal, services, now)
-    entry = _leaf_of(case, outcome, now)
-    ticket = services.store.settle(_settlement_of(case, outcome, entry, now, services))
+    key, text = _subject_of(case, services), _payload_of(case, outcome)
+    entry = _leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
+    settlement = _settlement_of(case, outcome, entry, key.seal(outcome.activity_id, text), key, now, services)
+    ticket = services.store.settle(settlement)
     if ticket is ErrorCode.APPROVALS_FULL and expire_of(case.agent, services, now):
+        return await settle(case, refusal, services)
+    if ticket is ErrorCode.CONFLICT:
+        # The chain has grown: this attestation is a later link of it.
         return await settle(case, refusal, services)
     if isinstance(ticket, ErrorCode):
         return await settle(case, _refuse_late(case, ticket, services), services)
     settled = await ticket
     answer = _answer_of(case, outcome, settled)
-    if outcome.attestation_id is None:
+    if not outcome.decision.permits:
         return answer
-    return _replace(answer, attestation=services.signer.attest(entry, settled.log_index))
+    return _replace(answer, attestation=_proof_of(case, outcome, entry, settlement, settled, services))
+
+
+def _proof_of(
+    case: Case, outcome: Outcome, entry: leaf.Leaf, settlement: Settlement, settled: Settled, services: Services
+) -> str | Receipt | None:
+    """The attestation where one was allotted, else the receipt; memory, which proves nothing to anybody, gives none."""
+    placed = settled.placed
+    if outcome.attestation_id is None:
+        return None if placed is None else receipt_of(settlement.activity.leaf, placed)
+    stated = Stated(None if case.judgement is None else case.judgement.payload.sub, outcome.chain)
+    return attestation_of(entry, stated, case.agent.organisation_id, settled.log_index, services, placed)
+
+
+def _subject_of(case: Case, services: Services) -> SubjectKey:
+    """DESIGN 7: whom the content is about: whoever the context names, else the principal."""
+    context = case.context
+    if context is None or context.subject is None:
+        return services.vault.key_of_agent(case.agent)
+    return services.vault.key_for(case.agent.organisation_id, context.subject)
 
 
 def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
@@ -85,17 +116,24 @@ def _outcome_of(case: Case, refusal: Answer | None, services: Services, now: flo
         refusal = refusal or denied(ErrorCode.INTERNAL)
         return Outcome(refusal.decision, refusal.error, activity_id, None, None, _keeps_secret(case))
     if judged.decision is _PENDING:
-        approval = _approval_of(case, judged, services, now)
+        approval = _approval_of(case, services, now)
         return Outcome(_PENDING, _needs_approval(judged, approval), activity_id, approval, None)
     # Spec 2.3: high risk is executed with attestation; anything else carries one when asked.
-    attested = case.options.require_attestation or judged.risk >= _HIGH
-    return Outcome(judged.decision, None, activity_id, None, timed_id("att", now) if attested else None)
+    chain_id = case.options.chain_id
+    if not (case.options.require_attestation or chain_id is not None or judged.risk >= _HIGH):
+        return Outcome(judged.decision, None, activity_id, None, None)
+    chain = None if chain_id is None else _next_link(case.agent.organisation_id, chain_id, services)
+    return Outcome(judged.decision, None, activity_id, None, timed_id("att", now), chain=chain)
 
 
-def _approval_of(case: Case, judged: Judgement, services: Services, now: float) -> Approval:
+def _next_link(organisation_id: str, chain_id: str, services: Services) -> Chain:
+    links, last = services.store.chain(organisation_id, chain_id)
+    return Chain(id=chain_id, index=links, previous=last)
+
+
+def _approval_of(case: Case, services: Services, now: float) -> Approval:
     return Approval(
         approval_id=timed_id("apr", now),
-        action_hash=judged.executable_hash,
         cost=case.charge.cost,
         tokens=case.charge.tokens,
         high_risk_calls=case.charge.high_risk_calls,
@@ -119,7 +157,7 @@ def _needs_approval(judged: Judgement, approval: Approval) -> Problem:
     )
 
 
-def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
+def _leaf_of(case: Case, outcome: Outcome, commitment: str, now: float) -> leaf.Leaf:
     judged, context = case.judgement, case.context
     found = judged.verification if judged is not None else None
     permitted = outcome.decision.permits
@@ -128,9 +166,8 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
         activity_id=outcome.activity_id,
         agent_id=case.agent_id,
         by=_asked_by(case),
-        action_hash=None if outcome.keeps_secret else case.action_hash or None,
-        action_type=case.action.type[:64] if case.action is not None else None,
-        conversation_id=context.conversation_id if context is not None else None,
+        commitment=commitment,
+        action_type=case.action.type if case.action is not None and case.action.type in KNOWN_TYPES else None,
         step_number=context.step_number if context is not None else None,
         decision=outcome.decision,
         error=outcome.error.code if outcome.error is not None else None,
@@ -139,7 +176,6 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
         risk_level=found.risk_level if found is not None else None,
         cost_micros=case.charge.cost if permitted else 0,
         tokens=case.charge.tokens if permitted else 0,
-        sub=f"sha256:{judged.executable_hash}" if permitted and judged is not None else None,
         policy_hash=judged.policy_hash if judged is not None else None,
         attestation_id=outcome.attestation_id,
         time_ms=int(now * 1000),
@@ -147,15 +183,18 @@ def _leaf_of(case: Case, outcome: Outcome, now: float) -> leaf.Leaf:
     )
 
 
-def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, services: Services) -> Settlement:
+def _settlement_of(
+    case: Case, outcome: Outcome, entry: leaf.Leaf, sealed: str, key: SubjectKey, now: float, services: Services
+) -> Settlement:
     activity = Activity(
         outcome.activity_id,
         outcome.decision,
         now,
         entry.cost_micros,
         leaf.encode(entry).decode(),
-        _payload_of(case, outcome),
-        attested=outcome.attestation_id is not None,
+        sealed,
+        attestation_id=outcome.attestation_id,
+        subject_id=key.subject_id,
     )
 
     def degrade(before: Agent, after: Agent, offence: Offence) -> Change:
@@ -168,11 +207,19 @@ def _settlement_of(case: Case, outcome: Outcome, entry: leaf.Leaf, now: float, s
         charge=_charge_of(case, outcome),
         reservation=case.reservation,
         approval=outcome.approval,
-        memory=_memory_of(case, outcome, now, services) if case.idempotency_key is not None else None,
+        memory=_memory_of(case, outcome, key, now, services) if case.idempotency_key is not None else None,
         notices=_notices_of(case, outcome, services, now),
         mark=_mark_of(case, outcome),
         degrade=degrade,
+        link=_link_of(outcome),
     )
+
+
+def _link_of(outcome: Outcome) -> Link | None:
+    chain = outcome.chain
+    if chain is None or outcome.attestation_id is None:
+        return None
+    return Link(chain.id, chain.index, chain.previous, outcome.attestation_id)
 
 
 def _notices_of(case: Case, outcome: Outcome, services: Services, now: float) -> tuple[Notice, ...]:
@@ -200,13 +247,14 @@ def _mark_of(case: Case, outcome: Outcome) -> Mark:
 
 
 def _payload_of(case: Case, outcome: Outcome) -> str:
-    judged = case.judgement
-    intent = case.context.user_intent if case.context is not None else None
+    judged, context = case.judgement, case.context
+    intent = context.user_intent if context is not None else None
+    conversation_id = context.conversation_id if context is not None else None
     if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
-        return judged.kept
+        return with_more(judged.kept, conversation_id, outcome.chain)
     about = judged.payload if judged is not None else _unjudged(case, outcome)
     said = {"user_intent": shown_text(intent), "justification": shown_text(case.justification)}
-    return encoded(_replace(about, error=outcome.error, **said))
+    return encoded(_replace(about, error=outcome.error, conversation_id=conversation_id, chain=outcome.chain, **said))
 
 
 def _as_judged(judged: Judgement, outcome: Outcome) -> bool:
@@ -216,7 +264,8 @@ def _as_judged(judged: Judgement, outcome: Outcome) -> bool:
 def _unjudged(case: Case, outcome: Outcome) -> Payload:
     if case.action is None:
         return Payload()
-    return Payload(action=shown_action(case.action, secret=outcome.keeps_secret))
+    secret = outcome.keeps_secret
+    return Payload(action=shown_action(case.action, secret=secret), action_hash=None if secret else case.action_hash)
 
 
 def _keeps_secret(case: Case) -> bool:
@@ -232,17 +281,20 @@ def _charge_of(case: Case, outcome: Outcome) -> Charge:
     return ONE_REQUEST if case.charge is NOTHING else case.charge
 
 
-def _memory_of(case: Case, outcome: Outcome, now: float, services: Services) -> Memory | None:
+def _memory_of(case: Case, outcome: Outcome, key: SubjectKey, now: float, services: Services) -> Memory | None:
     """Keep what was judged; a full budget or a surprise may pass next time."""
     if case.idempotency_key is None or not case.body_hash or case.judgement is None:
         return None
     may_pass_later = outcome.error is not None and not outcome.error.final and outcome.decision is not _PENDING
     if may_pass_later:
         return None
+    place = memory_place(case.agent_id, case.idempotency_key)
+
+    def answer(settled: Settled) -> bytes:
+        return key.seal(place, _encode(_answer_of(case, outcome, settled)).decode()).encode()
+
     expires_at = now + services.settings.idempotency_ttl_seconds
-    return Memory(
-        case.idempotency_key, case.body_hash, lambda settled: _encode(_answer_of(case, outcome, settled)), expires_at
-    )
+    return Memory(case.idempotency_key, case.body_hash, answer, expires_at, key.subject_id)
 
 
 def _answer_of(case: Case, outcome: Outcome, settled: Settled) -> Answer:

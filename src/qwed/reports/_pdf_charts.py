@@ -1,0 +1,111 @@
+"""Two charts: decisions per day, stacked; refusals per error code."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from reportlab.graphics.shapes import Drawing, Line, Rect, String
+from reportlab.lib import colors
+
+from qwed.reports._pdf_text import FAINT, INK, MONO, PLAIN, RULE
+from qwed.reports.data import CodeCount, Day
+
+HUES = {
+    "approved": ("APPROVED", colors.HexColor("#3a7d5c")),
+    "corrected": ("CORRECTED", colors.HexColor("#5b8fc7")),
+    "pending": ("PENDING", colors.HexColor("#e0b04c")),
+    "denied": ("DENIED", colors.HexColor("#b4483c")),
+    "budget_exceeded": ("BUDGET_EXCEEDED", colors.HexColor("#6d5a8d")),
+}
+"""Member, name and colour of each decision, from the bottom of a bar to its top."""
+MOST_BARS = 62
+MOST_CODES = 14
+_WEEK = 7
+_LEFT, _BOTTOM, _TOP, _HEIGHT = 38.0, 24.0, 22.0, 165.0
+_ROW = 14.0
+
+
+class Bar(NamedTuple):
+    """One bar: the day it begins with, and how many of each decision."""
+
+    first: date
+    counts: tuple[int, ...]
+
+
+def bars_of(days: Sequence[Day], first: date, last: date) -> tuple[list[Bar], int]:
+    """The bars from the first to the last day, empty ones too, and how many days each stands for."""
+    width = 1 if (last - first).days < MOST_BARS else _WEEK
+    known = {date.fromisoformat(day.day): day for day in days}
+    bars = []
+    for offset in range(0, (last - first).days + 1, width):
+        begin = first + timedelta(days=offset)
+        within = [known[day] for day in (begin + timedelta(days=n) for n in range(width)) if day in known]
+        bars.append(Bar(begin, tuple(sum(getattr(day, name) for day in within) for name in HUES)))
+    return bars, width
+
+
+def steps_to(largest: int) -> range:
+    """Where the lines of an axis stand: three to six of them, at 1, 2 or 5 times a power of ten."""
+    size = 1
+    while True:
+        for times in (1, 2, 5):
+            step = size * times
+            if largest <= step * 5:
+                return range(0, (max(largest, 1) + step - 1) // step * step + 1, step)
+        size *= 10
+
+
+def decisions_chart(bars: Sequence[Bar], width: float) -> Drawing:
+    """Decisions as stacked bars over time."""
+    drawing = Drawing(width, _HEIGHT)
+    steps = steps_to(max((sum(bar.counts) for bar in bars), default=0))
+    scale = (_HEIGHT - _BOTTOM - _TOP) / steps[-1]
+    for step in steps:
+        y = _BOTTOM + step * scale
+        drawing.add(Line(_LEFT, y, width, y, strokeColor=RULE, strokeWidth=0.4))
+        drawing.add(_text(_LEFT - 4, y - 2.2, f"{step:,}", "end"))
+    slot = (width - _LEFT) / max(len(bars), 1)
+    every = -(-len(bars) // 11)
+    for place, bar in enumerate(bars):
+        x = _LEFT + place * slot
+        _add_bar(drawing, bar, x + slot * 0.14, slot * 0.72, scale)
+        if place % every == 0:
+            drawing.add(_text(x + slot / 2, _BOTTOM - 10, f"{bar.first:%d %b}", "middle"))
+    _add_legend(drawing)
+    return drawing
+
+
+def _add_bar(drawing: Drawing, bar: Bar, x: float, width: float, scale: float) -> None:
+    y = _BOTTOM
+    for count, (_, hue) in zip(bar.counts, HUES.values(), strict=True):
+        if count:
+            drawing.add(Rect(x, y, width, count * scale, fillColor=hue, strokeColor=None, strokeWidth=0))
+            y += count * scale
+
+
+def _add_legend(drawing: Drawing) -> None:
+    x, y = _LEFT, _HEIGHT - 10
+    for name, hue in HUES.values():
+        drawing.add(Rect(x, y, 7, 7, fillColor=hue, strokeColor=None, strokeWidth=0))
+        drawing.add(_text(x + 10, y + 1, name, "start", INK))
+        x += 26 + len(name) * 5.1
+
+
+def codes_chart(rows: Sequence[CodeCount], width: float) -> Drawing:
+    """Refusals per error code, the most frequent first."""
+    shown = rows[:MOST_CODES]
+    height = len(shown) * _ROW + 4
+    drawing = Drawing(width, height)
+    left, largest = 122.0, max((row.count for row in shown), default=1)
+    room = width - left - 44
+    for place, row in enumerate(shown):
+        y = height - (place + 1) * _ROW
+        length = max(row.count / largest * room, 0.6)
+        drawing.add(_text(left - 5, y + 3.4, row.code, "end", INK, MONO))
+        drawing.add(Rect(left, y + 1.5, length, 9, fillColor=HUES["denied"][1], strokeColor=None, strokeWidth=0))
+        drawing.add(_text(left + length + 4, y + 3.4, f"{row.count:,}", "start", INK))
+    return drawing
+
+
+def _text(x: float, y: float, text: str, anchor: str, hue: colors.Color = FAINT, font: str = PLAIN) -> String:
+    return String(x, y, text, textAnchor=anchor, fontName=font, fontSize=6.6, fillColor=hue)

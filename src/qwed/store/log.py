@@ -1,0 +1,144 @@
+"""The log as it is kept: leaves in order, the hashes they make known, the signed heads; and how it grows."""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from qwed.store import rows
+from qwed.store.archive import Archive
+from qwed.store.parts import AttestationRevoked
+from qwed.store.protocol import Entry, LogEntry, Placed
+
+Row = tuple[Any, ...]
+Place = tuple[int, int]
+_HEX = 64
+"""Digits of one hash."""
+_BACKLOG = 1_000
+_SELECT_NODES = "SELECT nodes FROM activities WHERE organisation_id = ? AND log_index = ?"
+_SELECT_ENTRIES = (
+    "SELECT log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= ? ORDER BY log_index LIMIT ?"
+)
+_SELECT_BACKLOG = "SELECT organisation_id, log_index, leaf FROM activities WHERE nodes = '' ORDER BY organisation_id, log_index LIMIT ?"
+
+_SELECT_LATEST = (
+    "SELECT (SELECT h.signature FROM heads h WHERE h.organisation_id = o.organisation_id ORDER BY h.size DESC LIMIT 1) "
+    "FROM organisations o ORDER BY o.rowid"
+)
+"""A step for each organisation, not for each head."""
+
+
+class Integration(Protocol):
+    """What a batch makes of the logs it belongs to."""
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """For each leaf the hashes it makes known."""
+
+    @property
+    def heads(self) -> Mapping[str, Any]:
+        """By organisation, the head that the batch ends in."""
+
+    def place(self, organisation_id: str, index: int) -> Placed:
+        """Where a leaf of the batch stands."""
+
+
+class Sequencer(Protocol):
+    """Whoever makes the logs grow: one at a time, inside the commit. Under PostgreSQL, whoever holds its lock."""
+
+    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: Callable[[str, Any], list[bytes]]) -> Integration:
+        """The logs with these leaves (organisation, index, text) at their ends."""
+
+    def forget(self) -> None:
+        """What was integrated last was not kept."""
+
+
+def read_nodes(one: Callable[[str, Row], Row | None], organisation_id: str, wanted: Sequence[Place]) -> list[bytes]:
+    """The hashes of complete subtrees: each stands with the last leaf under it; ValueError where one is not there."""
+    found: list[bytes] = []
+    for level, position in wanted:
+        row = one(_SELECT_NODES, (organisation_id, (position + 1 << level) - 1))
+        text = "" if row is None else row[0][level * _HEX : (level + 1) * _HEX]
+        if len(text) != _HEX:
+            raise ValueError(f"the log of {organisation_id} lacks the hash of subtree {position} at level {level}")
+        found.append(bytes.fromhex(text))
+    return found
+
+
+def head_rows(integration: Integration) -> list[Row]:
+    """The rows of the heads a batch ends in."""
+    return [(organisation_id, head.size, head.signature) for organisation_id, head in integration.heads.items()]
+
+
+def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> None:
+    """Make leaves part of their logs that were kept before there were trees; a crash on the way is gone on from."""
+
+    def one(statement: str, values: Row) -> Row | None:
+        found: Row | None = connection.execute(statement, values).fetchone()
+        return found
+
+    while backlog := connection.execute(_SELECT_BACKLOG, (_BACKLOG,)).fetchall():
+        grown = sequencer.integrate(backlog, lambda log, wanted: read_nodes(one, log, wanted))
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                "UPDATE activities SET nodes = ? WHERE organisation_id = ? AND log_index = ?",
+                [(nodes, row[0], row[1]) for nodes, row in zip(grown.nodes, backlog, strict=True)],
+            )
+            connection.executemany("INSERT INTO heads VALUES (?, ?, ?)", head_rows(grown))
+
+
+class LogTable(Archive):
+    """The part of a store that proofs are made from."""
+
+    def entries(self, organisation_id: str, from_index: int, limit: int) -> Sequence[LogEntry]:
+        """Leaves from an index on, in order."""
+        return [LogEntry(*row) for row in self._page(_SELECT_ENTRIES, (organisation_id, from_index, limit), 1)]
+
+    def log_size(self, organisation_id: str) -> int:
+        """How many leaves the newest head covers."""
+        row = self._one("SELECT max(size) FROM heads WHERE organisation_id = ?", (organisation_id,))
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def nodes(self, organisation_id: str, wanted: Sequence[Place]) -> list[bytes]:
+        """The hashes of complete subtrees."""
+        return read_nodes(self._one, organisation_id, wanted)
+
+    def latest_head(self, organisation_id: str) -> str | None:
+        """The newest head."""
+        return self._head("organisation_id = ? ORDER BY size DESC", (organisation_id,))
+
+    def latest_heads(self) -> Sequence[str]:
+        """The newest head of every log."""
+        return [row[0] for row in self._all(_SELECT_LATEST, ()) if row[0] is not None]
+
+    def first_head(self, organisation_id: str, index: int) -> str | None:
+        """The first head that contains this leaf."""
+        return self._head("organisation_id = ? AND size > ? ORDER BY size", (organisation_id, index))
+
+    def head_at(self, organisation_id: str, size: int) -> str | None:
+        """The head of exactly this size, if one was signed."""
+        return self._head("organisation_id = ? AND size = ?", (organisation_id, size))
+
+    def _head(self, which: str, values: Row) -> str | None:
+        row = self._one(f"SELECT signature FROM heads WHERE {which} LIMIT 1", values)  # noqa: S608 - constants
+        return None if row is None else str(row[0])
+
+    def log_index_of(self, organisation_id: str, activity_id: str) -> int | None:
+        """Where an activity of the organisation stands."""
+        statement = "SELECT log_index FROM activities WHERE activity_id = ? AND organisation_id = ?"
+        row = self._one(statement, (activity_id, organisation_id))
+        return None if row is None else int(row[0])
+
+    def find_attestation(self, attestation_id: str) -> Entry | None:
+        """The activity an attestation is about."""
+        row = self._one(rows.SELECT_ATTESTATION, (attestation_id,))
+        return None if row is None else Entry(*row)
+
+    def revoked(self, attestation_id: str) -> AttestationRevoked | None:
+        """When an attestation was revoked, if it was."""
+        row = self._one("SELECT * FROM revocations WHERE attestation_id = ?", (attestation_id,))
+        return None if row is None else AttestationRevoked(*row)
+
+
+def nobody_listens(_organisations: Collection[str]) -> None:
+    """Nobody follows the logs."""

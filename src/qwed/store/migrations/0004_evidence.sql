@@ -1,0 +1,88 @@
+-- The log becomes a tree with signed heads; content is sealed under a key of its subject.
+
+DROP TRIGGER write_batch;
+DROP VIEW batches;
+
+-- Who content is about, under a name that tells nobody. Without its key it is erased.
+CREATE TABLE subjects (
+    subject_id TEXT PRIMARY KEY,
+    organisation_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key BLOB,
+    created_at REAL NOT NULL,
+    erased_at REAL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX living_subjects ON subjects (organisation_id, name) WHERE key IS NOT NULL;
+
+-- Without a subject the content is as it was sent, from before there were any.
+ALTER TABLE activities ADD COLUMN subject_id TEXT REFERENCES subjects;
+ALTER TABLE activities ADD COLUMN attestation_id TEXT;
+-- In hex: the hash of the leaf, and of each subtree of 2, 4, 8 ... leaves that it completes.
+ALTER TABLE activities ADD COLUMN nodes TEXT NOT NULL DEFAULT '';
+
+UPDATE activities SET attestation_id = leaf ->> 'attestation_id';
+
+CREATE UNIQUE INDEX activities_by_attestation ON activities (attestation_id) WHERE attestation_id IS NOT NULL;
+
+CREATE TABLE heads (
+    organisation_id TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    PRIMARY KEY (organisation_id, size)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE revocations (
+    attestation_id TEXT PRIMARY KEY,
+    organisation_id TEXT NOT NULL,
+    activity_id TEXT NOT NULL,
+    at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE chains (
+    organisation_id TEXT NOT NULL,
+    chain_id TEXT NOT NULL,
+    links INTEGER NOT NULL,
+    last TEXT NOT NULL,
+    PRIMARY KEY (organisation_id, chain_id)
+) STRICT, WITHOUT ROWID;
+
+-- Hashes that a guess could be compared with give way to keyed ones; a loop that began before is counted anew.
+UPDATE conversations SET fingerprint = '', repeats = 0, window = '';
+UPDATE approvals SET action_hash = '';
+-- Answers in the clear, which live for a day.
+DELETE FROM memories;
+ALTER TABLE memories ADD COLUMN subject_id TEXT REFERENCES subjects;
+ALTER TABLE jobs ADD COLUMN subject_id TEXT REFERENCES subjects;
+
+CREATE VIEW batches AS
+SELECT '' AS activities, '' AS conversations, '' AS usages, '' AS tallies, '' AS heads;
+
+CREATE TRIGGER write_batch INSTEAD OF INSERT ON batches
+BEGIN
+    INSERT INTO activities
+        (organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload, event, subject_id,
+        attestation_id, nodes)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+        value ->> 8, value ->> 9, value ->> 10, value ->> 11
+    FROM json_each(NEW.activities) ORDER BY key;
+
+    INSERT INTO heads
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(NEW.heads);
+
+    INSERT OR REPLACE INTO conversations
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    FROM json_each(NEW.conversations);
+
+    INSERT OR REPLACE INTO usage
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+        value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, value ->> 15,
+        value ->> 16, value ->> 17, value ->> 18, value ->> 19
+    FROM json_each(NEW.usages);
+
+    INSERT INTO tallies
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+    FROM json_each(NEW.tallies) WHERE true
+    ON CONFLICT DO UPDATE SET actions = actions + excluded.actions, cost = cost + excluded.cost,
+        attestations = attestations + excluded.attestations;
+END;

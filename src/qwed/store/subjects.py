@@ -1,0 +1,52 @@
+"""Whom content is about: their keys as they are kept, and what happens to content whose time is over."""
+
+from itertools import takewhile
+from typing import Any
+
+from qwed.store.archive import Archive
+from qwed.store.protocol import Subject
+from qwed.waiting import Ticket
+
+_SELECT = "SELECT subject_id, organisation_id, name, key, created_at, erased_at FROM subjects "
+_FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL ORDER BY subject_id LIMIT 1"
+_DROPPED = "content_dropped"
+"""Up to which activity content was dropped: so that nobody looks through all of them again."""
+_SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? ORDER BY sequence LIMIT ?"
+_DROP = "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?"
+
+
+class SubjectTable(Archive):
+    """The part of a store that the vault talks to."""
+
+    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> Ticket[None]:
+        raise NotImplementedError
+
+    def find_subject(self, organisation_id: str, name: str) -> Subject | None:
+        """The living subject of this name."""
+        row = self._one(_FIND, (organisation_id, name))
+        return None if row is None else Subject(*row)
+
+    def subject(self, subject_id: str) -> Subject | None:
+        """A subject, living or erased."""
+        row = self._one(_SELECT + "WHERE subject_id = ?", (subject_id,))
+        return None if row is None else Subject(*row)
+
+    def add_subject(self, subject: Subject) -> Ticket[None]:
+        """Keep a new subject: on disk no later than whatever is written after it."""
+        return self._write(("INSERT INTO subjects VALUES (?, ?, ?, ?, ?, ?)", tuple(subject)))
+
+    def drop_content(self, before: float, limit: int) -> Ticket[None] | None:
+        """Drop the content of the oldest activities, of as many as `limit`; None where none is so old."""
+        row = self._one("SELECT value FROM meta WHERE name = ?", (_DROPPED,))
+        dropped = 0 if row is None else int(row[0])
+        oldest = self._all(_SELECT_OLDEST, (dropped, limit))
+        old = [sequence for sequence, _at in takewhile(lambda row: row[1] < before, oldest)]
+        if not old:
+            return None
+        return self._write(
+            (_DROP, (dropped, old[-1])), ("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_DROPPED, str(old[-1])))
+        )
+
+    def scrub(self) -> None:
+        """Let nothing that was deleted stay readable in the files."""
+        self._all("PRAGMA wal_checkpoint(TRUNCATE)", ())

@@ -1,0 +1,1 @@
+"""Heads of the log, published where a copy of them lives on."""
