@@ -268,6 +268,7 @@ def _play(client: httpx.Client, alpha: Tenant) -> list[Any]:
     ids = {"agent_id": alpha.agents[0], "action_id": alpha.actions[0], "approval_id": alpha.approvals[2]}
     spare = alpha.ask("POST", "/keys", {"name": "spare", "role": "member"})["id"]
     ids |= {"tool": SHARED_TOOL, "name": SHARED_TOOL, "key_id": spare, "job_id": alpha.jobs[0]}
+    ids["attestation_id"] = alpha.attestations[0]
     told = []
     for method, path, role in SCRIPT:
         shown = asking(token=alpha.tokens[0]) if role == "token" else asking(alpha.keys.get(role or ""))

@@ -88,6 +88,15 @@ def refusal_of(response: httpx.Response) -> tuple[int, str]:
     return response.status_code, response.json()["error"]["code"]
 
 
+def proof_of(answer: Json) -> str | None:
+    """How an answer can be proven: by a signed `token`, by a `receipt` of the log, or not at all."""
+    shown = answer.get("attestation")
+    if isinstance(shown, dict):
+        assert set(shown) == {"index", "leaf", "path", "head"}
+        return "receipt"
+    return None if shown is None else "token"
+
+
 def claims_of(attestation: str) -> Json:
     """What an attestation says; its signature is checked elsewhere."""
     body = attestation.split(".")[1]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 
 from tests.conftest import Asking
-from tests.spec.asking import DELETE, FALSE, SUM, Json, said
+from tests.spec.asking import DELETE, FALSE, SUM, Json, proof_of, said
 from tests.spec.conftest import House
 from tests.spec.sections import spec
 
@@ -77,5 +77,8 @@ def test_an_action_takes_the_same_way_through_either_door(asking: Callable[..., 
     body = {"tool_call": {"tool_name": "send_email", "parameters": parameters}, "context": context}
     as_tool = ask.api.post(f"/agents/{ask.agent_id}/tools/send_email", json=body).json()
     for answer in (as_action, as_tool):
+        # What is new each time: the name of the action, and its place in the log.
         del answer["action_id"]
+        assert proof_of(answer) == "receipt"
+        del answer["attestation"]
     assert as_action == as_tool

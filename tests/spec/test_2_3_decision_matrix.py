@@ -17,6 +17,7 @@ from tests.spec.asking import (
     UNDECIDED,
     WRONG_SUM,
     Json,
+    proof_of,
     said,
 )
 from tests.spec.sections import spec
@@ -149,7 +150,7 @@ def test_verified_at_high_risk_or_above_always_carries_an_attestation(asking: Ca
     ask = asking(type="trusted")
     answers = [ask(action, step) for step, action in enumerate(OF_RISK[risk], start=1)]
     assert {answer["decision"] for answer in answers} == {"APPROVED"}
-    assert {"attestation" in answer for answer in answers} == {risk in ("high", "critical")}
+    assert {proof_of(answer) for answer in answers} == {"token" if risk in ("high", "critical") else "receipt"}
 
 
 @spec("2.3")

@@ -97,6 +97,7 @@ def test_an_approved_action_may_be_executed_as_it_was_asked_for(people: People, 
         "reason": "seen",
         "approver": "Ada",
         "approval_id": waiting["approval_id"],
+        "sub": claims["sub"],
     }
 
 

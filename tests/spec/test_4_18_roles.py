@@ -66,6 +66,11 @@ WHO: dict[str, tuple[str, ...]] = {
     "list_tools": KEYS,
     "put_tool": OWNER,
     "metrics": OWNER,
+    "erase_subject": OWNER,
+    "verify_attestation": EVERYONE,
+    "get_attestation": AGENT,
+    "revoke_attestation": PEOPLE,
+    "rotate_signing_key": OWNER,
     "jwks": EVERYONE,
     "openapi": EVERYONE,
     "docs": EVERYONE,
@@ -143,8 +148,16 @@ def scene(house: House, client: httpx.Client) -> Scene:
         asked = owner.post(f"/agents/{agent['agent_id']}/verify", json=waiting).json()
         spare = owner.post("/keys", json={"name": "spare", "role": "member"}).json()
         job = owner.post("/verify/batch", json={"items": [{"query": "1 = 1"}]}).json()
+        sure: dict[str, Any] = {
+            "action": {"type": "calculate", "query": "2+2"},
+            "options": {"require_attestation": True},
+        }
+        sure |= {"context": {"conversation_id": "d", "step_number": 1}}
+        shown = owner.post(f"/agents/{agent['agent_id']}/verify", json=sure).json()
+        attested = owner.get(f"/agents/{agent['agent_id']}/actions/{shown['action_id']}").json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
     ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
+    ids["attestation_id"] = attested["attestation_id"]
     return Scene(house, client, agent, ids)
 
 
@@ -312,6 +325,7 @@ def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -
         "tool": [SHARED_TOOL, "shell_command"],
         "name": [SHARED_TOOL, "shell_command", "send_email"],
         "job_id": tenant.jobs[:1],
+        "attestation_id": tenant.attestations[:1],
     }
     return Captive(tenant, ids)
 

@@ -19,7 +19,7 @@ OPERATIONS = [
     for path, methods in document()["paths"].items()
     for method, operation in methods.items()
 ]
-_OF_TENANTS = {"agent_id", "approval_id", "key_id", "job_id"}
+_OF_TENANTS = {"agent_id", "approval_id", "attestation_id", "key_id", "job_id"}
 WITH_IDS = [each for each in OPERATIONS if _OF_TENANTS & set(_IN_PATH.findall(each[2]))]
 
 
@@ -53,6 +53,7 @@ def _ids_of(tenant: Tenant) -> dict[str, str]:
         "approval_id": tenant.approvals[2],
         "key_id": tenant.key_ids["member"],
         "job_id": tenant.jobs[0],
+        "attestation_id": tenant.attestations[0],
         "tool": SHARED_TOOL,
         "name": SHARED_TOOL,
     }

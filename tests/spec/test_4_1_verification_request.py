@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.conftest import Asking
-from tests.spec.asking import OF_RISK, RISK_WORDS, SUM, Json, said
+from tests.spec.asking import OF_RISK, RISK_WORDS, SUM, Json, proof_of, said
 from tests.spec.sections import spec
 
 HERE = {"conversation_id": "conv_123", "step_number": 5, "user_intent": "Get list of active customers"}
@@ -126,9 +126,13 @@ def test_a_high_threshold_loosens_nothing(asking: Callable[..., Asking]) -> None
 
 
 @spec("4.1")
-@pytest.mark.parametrize(("asked", "given"), [({"require_attestation": True}, True), ({}, False), (None, False)])
-def test_an_attestation_is_given_when_required(ask: Asking, asked: Json | None, given: bool) -> None:
-    assert ("attestation" in ask(SUM, 1, options=asked)) is given
+@pytest.mark.parametrize(
+    ("asked", "given"), [({"require_attestation": True}, "token"), ({}, "receipt"), (None, "receipt")]
+)
+def test_an_attestation_is_given_when_required_and_a_receipt_when_not(
+    ask: Asking, asked: Json | None, given: str
+) -> None:
+    assert proof_of(ask(SUM, 1, options=asked)) == given
 
 
 @spec("4.1")

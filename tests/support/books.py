@@ -1,6 +1,7 @@
 """Read a data directory that nobody is using, and check that what it says is one story."""
 
 import sqlite3
+from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import HTTP
+from qwed.ledger.keyring import JWKS_FILE
+from qwed.ledger.vault import MASTER_FILE, Master, SubjectKey, existing_master
+from qwed.ledger.verifier import Tree, leaf_hash, public_keys, read_head
 from qwed.store.sqlite import FILE_NAME
 from qwed.words.clock import DAY
 
@@ -24,6 +28,7 @@ class Activity(NamedTuple):
     log_index: int
     decision: str
     conversation_id: str | None
+    """Of the content: None where that was erased."""
     step_number: int | None
     cost: int
     error: str | None
@@ -31,6 +36,7 @@ class Activity(NamedTuple):
     attested: bool = False
     final: bool = False
     day: int = 0
+    readable: bool = True
 
 
 class Change(NamedTuple):
@@ -57,7 +63,12 @@ class Books:
             connection.row_factory = sqlite3.Row
             kept = connection.execute("SELECT * FROM activities ORDER BY sequence").fetchall()
             self.log = [(row["organisation_id"], row["log_index"], row["event"]) for row in kept]
-            self.activities = [_activity(row) for row in kept if not row["event"]]
+            self.leaves = [(row["organisation_id"], row["leaf"], row["nodes"]) for row in kept]
+            self.heads = [dict(row) for row in connection.execute("SELECT * FROM heads ORDER BY size")]
+            subjects = connection.execute("SELECT subject_id, key FROM subjects").fetchall()
+            vault = _Vault(existing_master(directory / MASTER_FILE), {row[0]: row[1] for row in subjects})
+            self.jwks = msgspec.json.decode((directory / JWKS_FILE).read_bytes())
+            self.activities = [_activity(row, vault) for row in kept if not row["event"]]
             self.changes = [_change(row) for row in kept if row["event"]]
             self.usage = {row["agent_id"]: dict(row) for row in connection.execute("SELECT * FROM usage")}
             self.tallies = [dict(row) for row in connection.execute("SELECT * FROM tallies")]
@@ -87,6 +98,7 @@ class Books:
     def require_one_story(self) -> None:
         """P2, P3 and the log: counters, conversations, tallies and standing say what the log says."""
         self._require_an_unbroken_log()
+        self._require_a_signed_tree()
         self._require_each_step_once()
         self._require_counters()
         self._require_tallies()
@@ -101,15 +113,36 @@ class Books:
             indexes = [index for name, index, _event in self.log if name == organisation]
             assert indexes == list(range(len(indexes)))
 
+    def _require_a_signed_tree(self) -> None:
+        """P5: under every head stand the leaves it was signed for, and every leaf stands under one."""
+        keys = public_keys(self.jwks)
+        trees = {name: Tree() for name, _leaf, _nodes in self.leaves}
+        roots: dict[tuple[str, int], bytes] = {}
+        for name, leaf, nodes in self.leaves:
+            hashed = leaf_hash(leaf.encode())
+            trees[name].add(hashed)
+            roots[name, trees[name].size] = trees[name].root()
+            assert nodes.startswith(hashed.hex())
+        for row in self.heads:
+            place = row["organisation_id"], row["size"]
+            head = read_head(_said_by(row["signature"]), keys)
+            assert (head.log_id, head.size, head.root) == (*place, roots[place])
+        assert {row["organisation_id"]: row["size"] for row in self.heads} == {
+            name: tree.size for name, tree in trees.items()
+        }
+
     def _require_each_step_once(self) -> None:
         places: dict[tuple[str, str | None], list[int | None]] = {}
-        for activity in self.committed():
+        readable = [activity for activity in self.committed() if activity.readable]
+        for activity in readable:
             places.setdefault((activity.agent_id, activity.conversation_id), []).append(activity.step_number)
         for place, steps in places.items():
             assert steps == sorted(set(steps), key=lambda step: step or 0), f"steps of {place}: {steps}"
             kept = self.conversations[place]
             assert (kept["last_step"], kept["steps"]) == (steps[-1], len(steps))
-        assert set(places) == set(self.conversations)
+        # Whose steps were erased are still counted.
+        erased = len(readable) < len(self.committed())
+        assert set(places) <= set(self.conversations) if erased else set(places) == set(self.conversations)
 
     def _require_counters(self) -> None:
         assert {activity.agent_id for activity in self.activities} <= set(self.usage)
@@ -262,16 +295,43 @@ def _read(row: Any) -> Callable[..., Any]:
     return get
 
 
-def _activity(row: Any) -> Activity:
+class _Vault(NamedTuple):
+    """What opens the content of a directory that nobody is using."""
+
+    master: Master
+    kept: dict[str, bytes | None]
+
+    def content(self, row: Any) -> dict[str, Any] | None:
+        """The content beside a leaf, which is what the leaf has committed to; None once it was erased."""
+        kept = self.kept[row["subject_id"]]
+        if kept is None:
+            return None
+        key: SubjectKey = self.master.unwrap(row["subject_id"], kept)
+        text = key.open(row["activity_id"], row["payload"])
+        assert _read(row)("commitment") == key.commitment(row["activity_id"], text)
+        read: dict[str, Any] = msgspec.json.decode(text)
+        return read
+
+
+def _said_by(signature: str) -> dict[str, Any]:
+    """The head that is kept as its signature alone."""
+    payload = signature.split(".")[1]
+    said: dict[str, Any] = msgspec.json.decode(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return {**said, "signature": signature}
+
+
+def _activity(row: Any, vault: _Vault) -> Activity:
     leaf = _read(row)
     assert leaf("decision") == row["decision"]
-    error = msgspec.json.decode(row["payload"]).get("error") or {}
+    found = vault.content(row)
+    content = found or {}
+    error = content.get("error") or {}
     return Activity(
         row["activity_id"],
         row["agent_id"],
         row["log_index"],
         row["decision"],
-        leaf("conversation_id"),
+        content.get("conversation_id"),
         leaf("step_number"),
         leaf("cost_micros", 0),
         leaf("error"),
@@ -279,6 +339,7 @@ def _activity(row: Any) -> Activity:
         leaf("attestation_id") is not None,
         error.get("final", False),
         int(row["at"] // DAY),
+        found is not None,
     )
 
 

@@ -62,6 +62,11 @@ BODIES: dict[str, Any] = {
     "get_batch": None,
     "list_tools": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
+    "erase_subject": {"subject": "someone who has left"},
+    "verify_attestation": {"jwt": "eyJhbGciOiJFUzI1NiJ9.e30.c2ln"},
+    "get_attestation": None,
+    "revoke_attestation": _REASON,
+    "rotate_signing_key": _REASON,
     "jwks": None,
     "openapi": None,
     "docs": None,
@@ -110,6 +115,7 @@ class Tenant:
     actions: list[str] = field(default_factory=list)
     approvals: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
+    attestations: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     """Further ids, and what is secret."""
 
@@ -117,7 +123,7 @@ class Tenant:
     def ids(self) -> list[str]:
         """Whatever nobody else may ever be shown."""
         known = [self.organisation_id, *self.key_ids.values(), *self.agents, *self.actions, *self.approvals, *self.jobs]
-        return [*known, *self.keys.values(), *self.tokens, *self.others, self.marker]
+        return [*known, *self.attestations, *self.keys.values(), *self.tokens, *self.others, self.marker]
 
     def ask(self, method: str, path: str, body: Any = None, role: str = "owner", **headers: str) -> dict[str, Any]:
         """What one of its own keys is answered."""
@@ -134,6 +140,7 @@ class Tenant:
         for approval in self.approvals:
             told[approval] = self.ask("GET", f"/approvals/{approval}")
         told |= {job: self.ask("GET", f"/verify/batch/{job}") for job in self.jobs}
+        told |= {each: self.ask("GET", f"/attestation/{each}") for each in self.attestations}
         for action, agent in itertools.product(self.actions, self.agents):
             response = self.client.get(f"/agents/{agent}/actions/{action}", headers=asking(self.keys["owner"]))
             told[action + agent] = response.json()
@@ -173,6 +180,8 @@ def furnish(tenant: Tenant) -> Tenant:
     said = {"reason": f"because of {marker}"}
     tenant.ask("POST", f"/approvals/{tenant.approvals[0]}/approve", said, "approver")
     tenant.ask("POST", f"/approvals/{tenant.approvals[1]}/reject", said, "approver")
+    approved = tenant.ask("GET", f"/agents/{first}/actions/{waiting[0]['action_id']}")
+    tenant.attestations.append(approved["attestation_id"])
     tenant.ask("POST", f"/agents/{first}/actions/{permitted['action_id']}/execution", {"success": True})
     tenant.ask("POST", f"/agents/{second}/suspend", said, "member")
     return tenant

@@ -80,8 +80,8 @@ async def get_did(call: Call) -> Response:
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    signer = call.services.signer
-    return ok(did_document(agent, signer.keyring.issuer, signer.keyring.current.jwk))
+    keyring = call.services.signer.keyring
+    return ok(did_document(agent, keyring.issuer, keyring.public_jwks()))
 
 
 async def get_budget(call: Call) -> Response:

@@ -12,12 +12,14 @@ from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
 from qwed.api.body import Receive, Scope
+from qwed.api.events import Listeners
 from qwed.api.http import SURPRISE, Endpoint, Node, Send, decided, refused
 from qwed.api.metrics import Metrics
 from qwed.api.pressure import Pressure
 from qwed.api.routes import ROUTES, Route
 from qwed.api.windows import Windows
 from qwed.kernel.answer import denied, problem
+from qwed.kernel.erasure import Sweeper
 from qwed.kernel.inquiries.batches import Batches
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import close_services
@@ -43,6 +45,8 @@ class App:
         self._node = _node_of(services)
         self.postman: Postman | None = None
         self._node.batches = Batches(services)
+        self._node.listeners = Listeners(services.store)
+        services.store.on_commit = self._node.listeners.rung
         self._node.witness = witness_for(services)
         self._node.metrics = Metrics(self._node, lambda: self.postman)
         endpoints = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
@@ -86,12 +90,22 @@ class App:
         self.postman = self._new_postman()
         self.postman.start()
         self._node.batches.start()
+        sweeper = Sweeper(self.services)
+        sweeper.start()
         self._node.witness.start()
         yield
+        self.let_go()
+        self._node.streams.close()
         await asyncio.to_thread(self._node.batches.close)
+        await asyncio.to_thread(sweeper.close)
         await asyncio.to_thread(self.postman.close)
         await asyncio.to_thread(self._node.witness.close)
         await asyncio.to_thread(close_services, self.services)
+
+    def let_go(self) -> None:
+        """Tell whoever waits, and whoever follows the log, that the server stops. On the event loop."""
+        self._node.listeners.close()
+        self.services.doorbells.ring_all()
 
     def _new_postman(self) -> Postman:
         services = self.services

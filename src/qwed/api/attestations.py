@@ -6,8 +6,8 @@ from qwed.api.access import APPROVERS, OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.kernel import attestations
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.attestations import SigningKeysView, signing_keys_view
 from qwed.kernel.bodies import read_fields
+from qwed.kernel.signing_keys import rotate_key, signing_keys_view
 from qwed.store.credentials import matches
 from qwed.words import ErrorCode
 
@@ -22,32 +22,32 @@ async def verify_attestation(call: Call) -> Response:
 
 async def get_attestation(call: Call) -> Response:
     """One attestation, issued again; for a key of its organisation, or for the token of its agent."""
+    found = await _found_by_token(call) if call.agent_token is not None else None
+    if not isinstance(found, Problem) and (found is None or call.api_key is not None):
+        found = _found_by_key(call)
+    if isinstance(found, Problem):
+        return refused(found)
+    shown = attestations.attestation_view(found, call.services)
+    return refused(shown) if isinstance(shown, Problem) else ok(shown)
+
+
+async def _found_by_token(call: Call) -> attestations.Found | Problem:
     found = attestations.find(call.path["attestation_id"], call.services)
-    refusal = await _refuse_token(call, found) if call.agent_token is not None else None
-    if refusal is None and (call.api_key is not None or call.agent_token is None):
-        refusal = _refuse_key(call, found)
-    if refusal is not None or found is None:
-        return refused(refusal or attestations.no_such())
-    return ok(attestations.attestation_view(found, call.services))
-
-
-async def _refuse_token(call: Call, found: attestations.Found | None) -> Problem | None:
-    agent_id = None if found is None else found.leaf.agent_id
-    agent = None if agent_id is None else call.services.store.find_agent(agent_id)
-    if not matches(call.agent_token or "", None if agent is None else agent.token_digest):
+    agent_id = "" if found is None else found.leaf.agent_id or ""
+    agent = call.services.store.find_agent(agent_id)
+    if not matches(call.agent_token or "", None if agent is None else agent.token_digest) or found is None:
         return problem(ErrorCode.INVALID_AGENT_TOKEN)
     # Counted here, because the path does not say whose token it is.
-    call.path = {**call.path, "agent_id": agent_id or ""}
+    call.path = {**call.path, "agent_id": agent_id}
     await call.count_token(call.agent_token)
-    return None
+    return found
 
 
-def _refuse_key(call: Call, found: attestations.Found | None) -> Problem | None:
+def _found_by_key(call: Call) -> attestations.Found | Problem:
     key = require_key(call)
     if isinstance(key, Problem):
         return key
-    own = found is not None and found.entry.organisation_id == key.organisation_id
-    return None if own else attestations.no_such()
+    return attestations.find_own(call.path["attestation_id"], key.organisation_id, call.services)
 
 
 async def revoke_attestation(call: Call) -> Response:
@@ -71,8 +71,5 @@ async def rotate_signing_key(call: Call) -> Response:
     said = read_fields(call.json(), ("reason",))
     if isinstance(said, Problem):
         return refused(said)
-    outcome = await call.driver.drive(attestations.rotate_key(said["reason"], actor, call.services))
-    if isinstance(outcome, Problem):
-        return refused(outcome)
-    view: SigningKeysView = signing_keys_view(call.services)
-    return ok(view)
+    outcome = await call.driver.drive(rotate_key(said["reason"], actor, call.services))
+    return refused(outcome) if isinstance(outcome, Problem) else ok(signing_keys_view(call.services))

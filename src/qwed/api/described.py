@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from qwed.api.agents import LONGEST_WAIT
 from qwed.kernel.activity import KINDS
 from qwed.kernel.approvals import STATES
+from qwed.kernel.events import TYPES
 from qwed.words import Decision, ErrorCode
 
 Schema = dict[str, Any]
@@ -40,7 +41,7 @@ TAGS: tuple[Tag, ...] = (
     Tag("events", ("events",), "Decisions as they are made."),
     Tag(
         "node",
-        (".well-known", "health", "ready", "metrics", "openapi.json", "docs"),
+        (".well-known", "health", "ready", "signing-key", "metrics", "openapi.json", "docs"),
         "The server itself: whether it answers, which keys it signs with, and this document.",
     ),
 )
@@ -62,10 +63,13 @@ def _id(prefix: str) -> Schema:
 _MOMENT: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
 _FLAG: Schema = {"type": "boolean"}
 
+_PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+
 PARAMETERS: dict[str, Described] = {
     "agent_id": Described(_id("agent"), "The agent, as its registration named it."),
     "action_id": Described(_id("act"), "The action, as the decision named it."),
     "approval_id": Described(_id("apr"), "The approval, as the PENDING decision named it."),
+    "attestation_id": Described(_id("att"), "The attestation: `jti` of its token, `attestation_id` of its activity."),
     "job_id": Described(_id("job"), "The job, as the answer to its batch named it."),
     "key_id": Described(_id("key"), "The key, as the list of keys names it."),
     "tool": Described({**_TEXT, "maxLength": 128}, "The name of the tool."),
@@ -83,6 +87,14 @@ PARAMETERS: dict[str, Described] = {
         {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT},
         "How many seconds to wait for a person while the action is PENDING.",
     ),
+    "from_index": Described({**_PLACE, "default": 0}, "The first leaf; the `next_index` of the page before."),
+    "index": Described(_PLACE, "The leaf, by its place in the log; or give `activity_id`."),
+    "activity_id": Described({"type": "string"}, "The leaf, by its activity; or give `index`."),
+    "size": Described(_PLACE, "How many leaves the log had; absent for the newest head."),
+    "type": Described(
+        {"type": "string", "pattern": f"^({'|'.join(TYPES)})(,({'|'.join(TYPES)}))*$"},
+        f"Only events of these types, with commas between them: {', '.join(TYPES)}.",
+    ),
 }
 
 _PLACE_IN_THE_LOG = Described({"type": "string", "pattern": "^[0-9]{1,18}$"}, PARAMETERS["cursor"].description)
@@ -90,6 +102,8 @@ OWN_PARAMETERS: dict[tuple[str, str], Described] = {
     ("/agents/{agent_id}/activity", "cursor"): _PLACE_IN_THE_LOG,
     ("/changes", "cursor"): _PLACE_IN_THE_LOG,
     ("/approvals", "agent_id"): Described({"type": "string"}, "Only what this agent asked."),
+    ("/audit/proof/consistency", "from"): Described(_PLACE, "The size of the log as you know it. Required."),
+    ("/audit/proof/consistency", "to"): Described(_PLACE, "The size it is compared with; absent for the newest head."),
 }
 """Where a route takes a parameter more narrowly than the others do."""
 
@@ -97,6 +111,14 @@ IDEMPOTENCY_KEY = Described(
     {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     "The same key with the same body gets the stored answer: no second charge, no replay. With another body it is 409.",
 )
+
+LAST_EVENT_ID = Described(
+    {"type": "string", "pattern": "^(-1|[0-9]{1,18})$"},
+    "The id of the event heard last, after which the stream goes on; -1 for the beginning. Absent, it begins now.",
+)
+
+HEADER_PARAMETERS: dict[str, dict[str, Described]] = {"/events": {"Last-Event-ID": LAST_EVENT_ID}}
+"""Headers that a route takes and others do not."""
 
 SECURITY_SCHEMES: dict[str, Schema] = {
     "organisation": {

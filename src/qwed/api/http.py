@@ -22,6 +22,7 @@ from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
 
 if TYPE_CHECKING:
+    from qwed.api.events import Listeners
     from qwed.api.metrics import Meter, Metrics
     from qwed.kernel.inquiries.batches import Batches
     from qwed.witness.witness import Witness
@@ -42,6 +43,7 @@ class Node:
         self.streams = Streams(services.log)
         self.metrics: Metrics
         self.batches: Batches
+        self.listeners: Listeners
         self.witness: Witness
         self.driver: LoopDriver
         """Set when the first call arrives, because it belongs to the loop that runs then."""

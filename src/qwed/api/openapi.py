@@ -9,6 +9,7 @@ import msgspec
 import qwed
 from qwed.api.described import (
     ANYWHERE,
+    HEADER_PARAMETERS,
     HEADERS,
     IDEMPOTENCY_KEY,
     ON_A_PATH,
@@ -127,7 +128,8 @@ def _parameters(route: Route) -> list[Schema]:
     path = [_parameter(route, name, "path") for name in _IN_PATH.findall(route.path)]
     query = [_parameter(route, name, "query") for name in route.query]
     header = [_shown("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.decides else []
-    return path + query + header
+    own = HEADER_PARAMETERS.get(route.path, {})
+    return path + query + header + [_shown(name, "header", described) for name, described in own.items()]
 
 
 def _parameter(route: Route, name: str, place: str) -> Schema:

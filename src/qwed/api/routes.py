@@ -5,8 +5,11 @@ from typing import Any, NamedTuple
 from qwed.api import (
     agents,
     approvals,
+    attestations,
+    audit,
     engine_shapes,
     erasure,
+    events,
     node,
     organisations,
     reference,
@@ -21,12 +24,16 @@ from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
+from qwed.kernel.attestations import AttestationCheck, AttestationView
+from qwed.kernel.audit import ConsistencyProof, EntriesPage, InclusionProof
 from qwed.kernel.erasure import ErasedView
 from qwed.kernel.inquiries.finding import Finding
 from qwed.kernel.inquiries.jobs import JobView
 from qwed.kernel.record_views import ApprovalView
+from qwed.kernel.signing_keys import SigningKeysView
 from qwed.kernel.tools import Tool
 from qwed.kernel.views import AgentView, BudgetView, RegisteredView
+from qwed.ledger.sequencer import Head
 from qwed.words import ErrorCode
 
 E = ErrorCode
@@ -35,6 +42,7 @@ _AGENT = (*_KEY, E.INVALID_AGENT_TOKEN, E.AGENT_NOT_REGISTERED)
 _BODY = (E.MALFORMED, E.MISSING_FIELD, E.TOO_LARGE)
 _ENGINE = (*_KEY, *_BODY, E.BAD_OPTION, E.ENGINE_UNAVAILABLE)
 _OWN_AGENT = (*_KEY, E.AGENT_NOT_REGISTERED)
+_LOG = (*_KEY, E.BAD_OPTION, E.TAMPERING_FOUND)
 _DECISION = (
     E.AGENT_NOT_REGISTERED,
     E.INVALID_AGENT_TOKEN,
@@ -386,6 +394,34 @@ ROUTES: tuple[Route, ...] = (
         JobView,
         errors=(*_KEY, E.NOT_FOUND),
     ),
+    Route("GET", "/audit/head", audit.audit_head, "How the log stands, signed", Head, errors=_KEY),
+    Route(
+        "GET",
+        "/audit/entries",
+        audit.audit_entries,
+        "The leaves of the log, oldest first",
+        EntriesPage,
+        errors=_LOG,
+        query=("from_index", "limit"),
+    ),
+    Route(
+        "GET",
+        "/audit/proof/inclusion",
+        audit.audit_inclusion,
+        "Proves that a leaf stands in the log",
+        InclusionProof,
+        errors=(*_LOG, E.NOT_FOUND),
+        query=("index", "activity_id", "size"),
+    ),
+    Route(
+        "GET",
+        "/audit/proof/consistency",
+        audit.audit_consistency,
+        "Proves that the log has only grown",
+        ConsistencyProof,
+        errors=(*_LOG, E.MISSING_FIELD),
+        query=("from", "to"),
+    ),
     Route(
         "POST",
         "/audit/erase",
@@ -394,6 +430,16 @@ ROUTES: tuple[Route, ...] = (
         ErasedView,
         shapes.ErasureShape,
         errors=(*_KEY, *_BODY, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/events",
+        events.events,
+        "What happens, as it happens: server-sent events that follow the log",
+        str,
+        errors=(*_KEY, E.BAD_OPTION, E.RATE_LIMITED, E.OVERLOADED),
+        query=("type",),
+        media="text/event-stream",
     ),
     Route("GET", "/tools", tools.list_tools, "The tool registry (spec 5.3)", shapes.ToolsShape, errors=_KEY),
     Route(
@@ -404,6 +450,42 @@ ROUTES: tuple[Route, ...] = (
         Tool,
         shapes.ToolShape,
         errors=(*_KEY, *_BODY),
+    ),
+    Route(
+        "POST",
+        "/attestation/verify",
+        attestations.verify_attestation,
+        "Is this attestation ours, and to be relied on now? For whoever holds it",
+        AttestationCheck,
+        shapes.JwtShape,
+        errors=_BODY,
+        open=True,
+    ),
+    Route(
+        "GET",
+        "/attestation/{attestation_id}",
+        attestations.get_attestation,
+        "One attestation, issued again from the log",
+        AttestationView,
+        errors=(*_KEY, E.INVALID_AGENT_TOKEN, E.NOT_FOUND, E.TAMPERING_FOUND),
+    ),
+    Route(
+        "POST",
+        "/attestation/{attestation_id}/revoke",
+        attestations.revoke_attestation,
+        "Revoke an attestation; nobody should rely on it any more",
+        AttestationView,
+        shapes.ReasonShape,
+        errors=(*_KEY, *_BODY, E.NOT_FOUND, E.CONFLICT, E.TAMPERING_FOUND),
+    ),
+    Route(
+        "POST",
+        "/signing-key/rotate",
+        attestations.rotate_signing_key,
+        "Sign with another key from now on; for an owner of the first organisation",
+        SigningKeysView,
+        shapes.ReasonShape,
+        errors=(*_KEY, *_BODY, E.CONFLICT),
     ),
     Route("GET", "/.well-known/jwks.json", node.jwks, "The keys that sign attestations", shapes.JwksShape, open=True),
     Route("GET", "/health", node.health, "The process answers", shapes.HealthShape, open=True),

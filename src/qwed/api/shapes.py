@@ -186,7 +186,7 @@ class ExecutionShape(Shape):
     success: bool
     result: Any = None
     result_hash: Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")] | None = None
-    attestation: str | None = None
+    attestation: str | dict[str, Any] | None = None
 
 
 class OrganisationShape(Shape):
@@ -252,6 +252,12 @@ class ReadyShape(View, frozen=True, kw_only=True):
 
     ready: bool
     parts: dict[str, str]
+
+
+class JwtShape(Shape):
+    """A token, as it was issued."""
+
+    jwt: str
 
 
 class JwksShape(View, frozen=True, kw_only=True):

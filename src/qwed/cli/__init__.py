@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 import qwed
-from qwed.cli import serve
+from qwed.cli import keys, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,6 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"qwed {qwed.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     serve.add_to(commands)
+    keys.add_to(commands)
     given = parser.parse_args(arguments)
     run: int = given.run(given)
     return run

@@ -6,7 +6,6 @@ import resource
 import signal
 import socket
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,10 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.api.app import App
     from qwed.api.connection import Connections
     from qwed.api.logs import configure
+    from qwed.api.server import Server
     from qwed.guards.startup_hooks import require_clean_environment
     from qwed.kernel.wiring import open_services
+    from qwed.ledger.keyring import KeyringError
     from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
     from qwed.witness.places import require_places
@@ -66,10 +67,11 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     try:
         require_places(settings)
         opened = open_services(settings)
-    except (DataDirectoryInUse, NewerDatabase, PermissionError, SettingsError) as error:
+    except (DataDirectoryInUse, KeyringError, NewerDatabase, PermissionError, SettingsError) as error:
         return _sorry(str(error))
+    app = App(opened.services)
     config = uvicorn.Config(
-        App(opened.services),
+        app,
         http=Connections(_room_for_connections()),  # type: ignore[arg-type]  # it is called for a protocol, no more
         # No route speaks it, and it would be a way around the bounds of a connection.
         ws="none",
@@ -79,13 +81,11 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         proxy_headers=False,
         timeout_graceful_shutdown=_GRACE,
     )
-    server = uvicorn.Server(config)
+    server = Server(config, app.let_go)
 
     def stop(*_: object) -> None:
         # Also called when uvicorn has stopped and raises the signal again: being asked to stop is no failure.
         server.should_exit = True
-        # In a thread, because a signal may come while this one holds the very lock that ringing needs.
-        threading.Thread(target=opened.services.doorbells.ring_all, daemon=True).start()
 
     # From the greeting on, being asked to stop is answered with a graceful stop.
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from qwed.gate.attestations import AttestationVerbs
+from qwed.gate.audit import AuditVerbs
 from qwed.gate.engines import EngineVerbs
 from qwed.gate.reply import GateError, Reply, given, told
 from qwed.kernel import approvals, elevation, erasure, standing, trust
@@ -37,7 +39,7 @@ _PATIENCE = 60.0
 T = TypeVar("T")
 
 
-class Gate(EngineVerbs):
+class Gate(EngineVerbs, AuditVerbs, AttestationVerbs):
     """Decides in this process. Whoever holds a Gate is the owner of its first organisation."""
 
     def __init__(self, opened: Opened) -> None:
@@ -47,6 +49,8 @@ class Gate(EngineVerbs):
         self._witness = witness_for(opened.services)
         self._witness.start()
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
+        self._sweeper = erasure.Sweeper(opened.services)
+        self._sweeper.start()
 
     def register_agent(self, **fields: Any) -> Reply:
         """Spec 3: name, principal_id, type, permissions, budget, trust_level, description, framework, model."""
@@ -144,7 +148,12 @@ class Gate(EngineVerbs):
             bells.leave(action_id, bell)
 
     def log_execution(
-        self, agent_id: str, action_id: str, success: bool, result: Any = None, attestation: str | None = None
+        self,
+        agent_id: str,
+        action_id: str,
+        success: bool,
+        result: Any = None,
+        attestation: str | Mapping[str, Any] | None = None,
     ) -> Reply:
         """Spec 7.1: what became of a permitted action; of the result only its hash is kept."""
         said = {"success": success, "result": result, "attestation": attestation}
@@ -213,11 +222,14 @@ class Gate(EngineVerbs):
 
     def erase(self, subject: str) -> Reply:
         """DESIGN 7: destroy the key of a subject, and with it all content about them."""
-        return Reply(self._act(erasure.erase(told(erasure.read_erasure({"subject": subject})), self._owner, self.services)))
+        return Reply(
+            self._act(erasure.erase(told(erasure.read_erasure({"subject": subject})), self._owner, self.services))
+        )
 
     def close(self) -> None:
         """Write what is queued, end the workers, give the directory back."""
         self._batches.close()
+        self._sweeper.close()
         # Whoever waits in another thread is told while there is still somebody to ask.
         self.services.doorbells.ring_all()
         self._witness.close()

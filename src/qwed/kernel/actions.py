@@ -73,8 +73,7 @@ def _permission(fields: dict[str, Any], permitting: "_Permitting", services: Ser
         "error": None,
         "cost": cost_of(permitting.leaf),
         "attestation_id": permitting.leaf.attestation_id,
-        "verified_query": _verified_query(fields, permitting.stated),
-        "attestation": _attestation(permitting, services),
+        **_to_act_on(fields, permitting, services),
     }
 
 
@@ -115,6 +114,17 @@ def _verified_query(fields: dict[str, Any], stated: Stated) -> str | None:
     if isinstance(action, Answer) or stated.sub != f"sha256:{action.hash}":
         return None
     return text_of(action, "query") or None
+
+
+def _to_act_on(fields: dict[str, Any], permitting: _Permitting, services: Services) -> dict[str, Any]:
+    """The text and the token; neither once the attestation was revoked."""
+    name = permitting.leaf.attestation_id
+    if name is not None and services.store.revoked(name) is not None:
+        return {}
+    return {
+        "verified_query": _verified_query(fields, permitting.stated),
+        "attestation": _attestation(permitting, services),
+    }
 
 
 def _attestation(permitting: _Permitting, services: Services) -> str | None:

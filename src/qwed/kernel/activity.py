@@ -1,9 +1,8 @@
 """Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
 
-from datetime import UTC, datetime
-
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.approvals import expire
+from qwed.kernel.period import read_span, shown
 from qwed.kernel.record_views import ActivityView, SummaryView, activity_view, summary_view
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
@@ -11,7 +10,6 @@ from qwed.store.agent import Agent
 from qwed.store.archive import within_size
 from qwed.store.protocol import ActivityQuery
 from qwed.words import Decision, ErrorCode
-from qwed.words.clock import rfc3339
 
 MOST = 1000
 KINDS = ("decision", "change", "all")
@@ -57,7 +55,7 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
     more = len(entries) > len(page)
     return ActivityPage(
         agent_id=agent.agent_id,
-        period=Period(since=_shown(query.since), until=_shown(query.until)),
+        period=Period(since=shown(query.since), until=shown(query.until)),
         summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
         activities=[activity_view(entry, services) for entry in page],
         next_cursor=str(page[-1].log_index) if more else None,
@@ -76,27 +74,13 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
     kind = "decision" if asked.kind is None else asked.kind
     if kind not in KINDS:
         return problem(ErrorCode.BAD_OPTION, f"`kind` must be one of {', '.join(KINDS)}")
-    try:
-        since, until = _moment(asked.since), _moment(asked.until)
-        _shown(since), _shown(until)
-    except (ValueError, OverflowError, OSError):
-        return problem(ErrorCode.BAD_OPTION, "`from` and `to` must be RFC 3339 times or dates such as 2025-12-01")
-    return ActivityQuery(agent.agent_id, limit, before, asked.decision, since, until, kind)
+    span = read_span(asked.since, asked.until)
+    if isinstance(span, Problem):
+        return span
+    return ActivityQuery(agent.agent_id, limit, before, asked.decision, span.since, span.until, kind)
 
 
 def _whole(text: str | None, default: int) -> int | None:
     if text is None:
         return default
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def _moment(text: str | None) -> float | None:
-    """RFC 3339, or a bare date for the start of that UTC day."""
-    if text is None:
-        return None
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _shown(moment: float | None) -> str | None:
-    return None if moment is None else rfc3339(moment)

@@ -3,8 +3,9 @@
 An approval is bound to one exact action, is used once, and ends. Nobody settles their own request.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as agent_with
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -48,7 +49,7 @@ class Granted(NamedTuple):
     decision: Decision | None
     leaf: dict[str, Any]
     parts: tuple[Part, ...] = ()
-    said: dict[str, Any] = {}
+    said: Mapping[str, Any] = MappingProxyType({})
 
 
 def find_approval(approval_id: str, organisation_id: str, services: Services) -> KeptApproval | Problem:

@@ -2,7 +2,7 @@
 
 from threading import Lock
 
-from qwed.waiting import Ticket, announce
+from qwed.waiting import Ticket, announce, done
 
 
 class Doorbells:
@@ -10,12 +10,15 @@ class Doorbells:
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[Ticket[None]]] = {}
+        self._closing = False
         self._lock = Lock()
 
     def wait(self, what: str) -> Ticket[None]:
         """A ticket that completes when the bell rings; hand it back with `leave`."""
         ticket: Ticket[None] = Ticket()
         with self._lock:
+            if self._closing:
+                return done(None)
             self._waiting.setdefault(what, set()).add(ticket)
         return ticket
 
@@ -28,8 +31,9 @@ class Doorbells:
                 self._waiting.pop(what, None)
 
     def ring_all(self) -> None:
-        """Wake everyone: the house is closing, and nobody should wait for it."""
+        """Wake everyone, and whoever comes after them: the house is closing, and nobody should wait for it."""
         with self._lock:
+            self._closing = True
             waiting = [*self._waiting]
         for what in waiting:
             self.ring(what)

@@ -7,8 +7,8 @@ from qwed.kernel.approvals import expire_of
 from qwed.kernel.change import change_of, keep, notices_of
 from qwed.kernel.record_views import request_place
 from qwed.kernel.services import Services
-from qwed.ledger.vault import SubjectKey
 from qwed.kernel.trust import ELEVATION, Evidence, Wanted, evidence_of, refuse_evidence
+from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.parts import Approval, ElevationRequested
 from qwed.words import ErrorCode, Event

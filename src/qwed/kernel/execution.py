@@ -1,6 +1,5 @@
 """Spec 7.1, `execution`: what became of a permitted action, told once by whoever carried it out."""
 
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from qwed.kernel.change import change_of, keep
 from qwed.kernel.record_views import result_place
 from qwed.kernel.services import Services
 from qwed.ledger.vault import SubjectKey
+from qwed.ledger.verifier import check_attestation, check_receipt
 from qwed.store.agent import Agent
 from qwed.store.parts import Executed
 from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
     success: bool
     result_hash: str | None
-    attestation: str | None
+    attestation: str | Mapping[str, Any] | None
 
 
 def read_report(raw: Any) -> Report | Problem:
@@ -37,8 +37,8 @@ def read_report(raw: Any) -> Report | Problem:
         return problem(ErrorCode.MISSING_FIELD, "`success` is required")
     if type(raw["success"]) is not bool:
         return problem(ErrorCode.MALFORMED, "`success` must be true or false")
-    if not isinstance(raw.get("attestation"), str | None):
-        return problem(ErrorCode.MALFORMED, "`attestation` must be a string")
+    if not isinstance(raw.get("attestation"), str | Mapping | None):
+        return problem(ErrorCode.MALFORMED, "`attestation` must be what came with the decision: a token or a receipt")
     result_hash = _hash_of(raw)
     if isinstance(result_hash, Problem):
         return result_hash
@@ -68,7 +68,7 @@ async def log_execution(
     if isinstance(action, Problem):
         return action
     permitted = Decision(action.decision or Decision.DENIED).permits
-    if permitted and report.attestation is not None and not _attests(report.attestation, action):
+    if permitted and report.attestation is not None and not _attests(report.attestation, action, services):
         return problem(ErrorCode.MALFORMED, "`attestation` is not the attestation of this action")
     now, entry = services.clock.now(), services.store.find_activity(agent.agent_id, action_id)
     key = services.vault.key_about(None if entry is None else entry.subject_id, agent.organisation_id)
@@ -97,6 +97,17 @@ def _sealed(report: Report, action_id: str, key: SubjectKey) -> str | None:
     return None if report.result_hash is None else key.seal(result_place(action_id), report.result_hash)
 
 
-def _attests(shown: str, action: ActionView) -> bool:
-    issued = action.attestation or ""
-    return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), issued.encode())
+def _attests(shown: str | Mapping[str, Any], action: ActionView, services: Services) -> bool:
+    """Whether it was signed by this node, with whichever of its keys, about this action.
+
+    An execution is told when it is over: what has run out or was revoked meanwhile was there to act on before.
+    """
+    keyring = services.signer.keyring
+    if not isinstance(shown, str):
+        receipt = check_receipt(shown, keyring.public_keys())
+        return receipt.claims is not None and receipt.claims["activity_id"] == action.activity_id
+    checked = check_attestation(
+        shown, keyring.public_keys(), now=services.clock.now(), trusted_issuers=(keyring.issuer,)
+    )
+    stands = checked.valid or checked.code == ErrorCode.ATTESTATION_EXPIRED.code
+    return stands and checked.claims is not None and checked.claims["jti"] == action.attestation_id

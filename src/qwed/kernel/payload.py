@@ -1,6 +1,7 @@
 """What is kept beside a leaf: the content of an action, which a leaf never holds, and a secret in neither."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -48,6 +49,12 @@ def with_more(text: str, conversation_id: str | None, chain: Chain | None) -> st
 def shown_action(action: Action, *, secret: bool) -> Any:
     """The action as it is kept. What is kept of a secret is that there was one."""
     return masked(msgspec.json.decode(action.canonical)) if secret else msgspec.Raw(action.canonical)
+
+
+@lru_cache(maxsize=4096)
+def shown_name(conversation_id: str) -> str:
+    """The name of a conversation, as it is kept; asked for at every step of it."""
+    return mask(conversation_id)
 
 
 def shown_text(text: str | None) -> str | None:

@@ -137,4 +137,4 @@ def _free(case: Case, services: Services) -> None:
             services.store.release(case.reservation)
     finally:
         if case.body_hash and case.idempotency_key is not None:
-            services.store.release_key(case.agent_id, case.idempotency_key)
+            services.store.release_key(case.agent_id, services.vault.fingerprint(case.idempotency_key))

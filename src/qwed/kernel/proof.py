@@ -1,4 +1,4 @@
-"""What is given to prove an answer: the signed attestation, or the receipt that costs less. Both can be issued again."""
+"""What proves an answer: the signed attestation, or the receipt that costs less. Both can be issued again."""
 
 from typing import Any
 

@@ -82,7 +82,7 @@ class ActivityView(View, frozen=True, kw_only=True):
     attestation_id: str | None
     log_index: int
     content: str
-    """`kept`, or where the content went: `erased` with its subject, `expired` with its time; or it was `tampered` with."""
+    """`kept`; or `erased` with its subject, `expired` with its time; or somebody `tampered` with it."""
 
 
 class ApprovalView(View, frozen=True, kw_only=True):

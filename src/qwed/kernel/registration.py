@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.engines.table import ENGINE_NAMES
+from qwed.guards.secrets import find_secrets
 from qwed.guards.text import has_unseen, readable
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.payload import shown_text
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus, Limits, Permissions
@@ -113,7 +115,8 @@ def _read(body: dict[str, Any]) -> dict[str, Any] | Problem:
     limits = _limits_of(body.get("budget"))
     if isinstance(limits, Problem):
         return limits
-    texts = {name: body.get(name) for name in _TEXTS}
+    # An id that were masked would be another one.
+    texts = {name: body[name] if name == "principal_id" else shown_text(body.get(name)) for name in _TEXTS}
     return {**texts, "type": kind, "trust": trust, "permissions": permissions, "limits": limits}
 
 
@@ -130,6 +133,8 @@ def _refuse_texts(body: dict[str, Any]) -> Problem | None:
         wrong = value is not None and (len(value) > longest or has_unseen(value))
         if wrong or (name in _REQUIRED and not readable(value or "")):
             return _bad(f"`{name}` must be a readable text of at most {longest} characters")
+    if find_secrets(body["principal_id"]):
+        return _bad("`principal_id` carries a secret: use an id")
     return None
 
 
@@ -157,7 +162,9 @@ def _permissions_of(raw: Any) -> Permissions | Problem:
         if engine not in ENGINE_NAMES:
             known = ", ".join(ENGINE_NAMES)
             return _bad(f"`permissions.allowed_engines`: unknown engine {quoted(engine)}: known are {known}")
-    return _refuse_lists(permissions) or permissions
+    # What is kept for good holds no secret; a schema reads the same without it.
+    schema = shown_text(permissions.schema_ddl)
+    return _refuse_lists(permissions) or msgspec.structs.replace(permissions, schema_ddl=schema)
 
 
 def _refuse_lists(permissions: Permissions) -> Problem | None:
@@ -166,6 +173,8 @@ def _refuse_lists(permissions: Permissions) -> Problem | None:
         if isinstance(value, tuple) and not _list_fits(value):
             limits = f"at most {_LONGEST_LIST} entries of 1 to {_LONGEST_ENTRY} characters"
             return _bad(f"`permissions.{name}` must have {limits}")
+        if isinstance(value, tuple) and any(find_secrets(entry) for entry in value):
+            return _bad(f"`permissions.{name}` carries a secret: leave it out")
     if permissions.max_rows is not None and not 1 <= permissions.max_rows <= _MOST:
         return _bad("`permissions.max_rows` must be a whole number of at least 1")
     if permissions.schema_ddl is not None and len(permissions.schema_ddl) > _LONGEST_DDL:

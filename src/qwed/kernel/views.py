@@ -1,5 +1,6 @@
 """What is shown of what is kept: agents, budgets, activities, in the shapes of the seeds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -146,15 +147,18 @@ def limits_view(limits: Limits) -> BudgetLimits:
     return BudgetLimits(**money, **{name: getattr(limits, field) for name, field in COUNT_LIMITS.items()})  # type: ignore[arg-type]  # counts are whole
 
 
-def did_document(agent: Agent, node: str, jwk: dict[str, str]) -> dict[str, Any]:
-    """Who vouches for the agent: the node that decides for it, and the key its attestations are signed with."""
-    method = f"{node}#{jwk['kid']}"
+def did_document(agent: Agent, node: str, jwks: Sequence[dict[str, str]]) -> dict[str, Any]:
+    """Who vouches for the agent: the node that decides for it, and the keys its attestations are signed with."""
+    methods = [
+        {"id": f"{node}#{jwk['kid']}", "type": "JsonWebKey2020", "controller": node, "publicKeyJwk": jwk}
+        for jwk in jwks
+    ]
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
         "id": did_of(agent.agent_id),
         "controller": node,
-        "verificationMethod": [{"id": method, "type": "JsonWebKey2020", "controller": node, "publicKeyJwk": jwk}],
-        "assertionMethod": [method],
+        "verificationMethod": methods,
+        "assertionMethod": [method["id"] for method in methods],
     }
 
 

@@ -71,6 +71,9 @@ def _around(
         translator=_translator(settings),
         clock=clock,
     )
+    renamed = store.rename_conversations(services.vault.fingerprint)
+    if renamed is not None:
+        renamed.block(_PATIENCE)
     organisation_id, owner_key = _first_organisation(store, clock, directory)
     return Opened(services, organisation_id, owner_key)
 

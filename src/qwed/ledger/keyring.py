@@ -6,9 +6,12 @@ can look up.
 """
 
 import base64
+import fcntl
 import hashlib
+import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,6 +27,8 @@ from qwed.words import canonical
 
 KEY_FILE = "signing.key"
 JWKS_FILE = "signing.jwks"
+MOST_KEYS = 1_000
+"""As many as `verifier.py` reads."""
 _CURVE = ec.SECP256R1()
 # Deterministic (RFC 6979): what is issued again from the log with the same key is the same, byte for byte.
 _ES256 = ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
@@ -87,6 +92,8 @@ class Keyring:
     def rotate(self) -> SigningKey:
         """A new current key; the public half of the old one is kept. A crash on the way leaves the old or the new."""
         with self._rotating:
+            if len(self._state.jwks) >= MOST_KEYS:
+                raise KeyringError(f"this node has had {MOST_KEYS} keys, which is as many as a JWKS may hold")
             new = SigningKey(fresh_key())
             state = _state(new, self._state.jwks)
             self._keep(self.issuer, state.jwks, new.private)
@@ -120,20 +127,34 @@ def fresh_keyring() -> Keyring:
 def open_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
     """The keys in `directory`, made on the first start; the operator's `key_file` signs where one is given."""
     private, jwks = key_file or directory / KEY_FILE, directory / JWKS_FILE
-    if not private.exists() and not jwks.exists():
-        write_private(private, _pem(fresh_key()))
-    keyring = read_keyring(directory, key_file)
-    # The first start, or the operator put another key in the place of the last one.
-    if not jwks.exists() or keyring.current.kid not in {jwk["kid"] for jwk in _published(jwks).keys}:
-        write_private(jwks, _jwks_text(keyring.issuer, keyring.public_jwks()))
+    with _alone_in(directory):
+        if not private.exists() and not jwks.exists():
+            write_private(private, _pem(fresh_key()))
+        keyring = read_keyring(directory, key_file)
+        # The first start, or the operator put another key in the place of the last one.
+        if not jwks.exists() or keyring.current.kid not in {jwk["kid"] for jwk in _published(jwks).keys}:
+            write_private(jwks, _jwks_text(keyring.issuer, keyring.public_jwks()))
     return keyring
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Two first starts at once must not each make a key of their own."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def read_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
     """The keys in `directory` as they are; nothing is written before a rotation."""
     jwks = directory / JWKS_FILE
     published = _published(jwks) if jwks.exists() else None
-    current = SigningKey(_load(key_file or directory / KEY_FILE, lost=published is not None))
+    private = _load(key_file or directory / KEY_FILE, lost=published is not None, own=key_file is None)
+    current = SigningKey(private)
     keep = _kept_by_operator(key_file) if key_file else _kept_in(directory)
     if published is None:
         # The node is its first key: nobody can claim an issuer without having held what it signs with.
@@ -242,7 +263,10 @@ def _pem(key: Private) -> bytes:
     )
 
 
-def _load(file: Path, *, lost: bool) -> Private:
+_REMEDY = "run `qwed keys rotate`, which makes a new one and keeps the old public keys"
+
+
+def _load(file: Path, *, lost: bool, own: bool) -> Private:
     try:
         key = serialization.load_pem_private_key(read_private(file), password=None)
     except FileNotFoundError:
@@ -250,7 +274,7 @@ def _load(file: Path, *, lost: bool) -> Private:
             raise
         raise KeyLost(
             f"{file} is missing, and this node has signed with it: restore it from a backup, or where it is lost for "
-            "good run `qwed keys rotate`, which makes a new one and keeps the old public keys"
+            f"good {_REMEDY if own else 'put another P-256 key there'}"
         ) from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise KeyringError(f"{file} does not hold a P-256 private key in PEM, without a password") from None

@@ -12,22 +12,43 @@ import json
 import re
 import sys
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
+Keys = Mapping[str, ec.EllipticCurvePublicKey]
 EMPTY_ROOT = hashlib.sha256(b"").digest()
-ATTESTATION, HEAD = "qwed-attestation+jwt", "qwed-head+jwt"
+ATTESTATION, HEAD, ISSUER = "qwed-attestation+jwt", "qwed-head+jwt", "did:qwed:node:"
 MAX_LINE, MAX_TOKEN, MAX_KEYS, MAX_FINDINGS, MAX_SIGNATURES = 1 << 24, 1 << 13, 1000, 100, 10_000
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-_ES256 = ec.ECDSA(SHA256())
-Keys = Mapping[str, ec.EllipticCurvePublicKey]
+
+# What members must read like as JSON: one that is absent reads as nothing.
+_TEXT, _WHOLE, _HASH = '".+"', "0|[1-9][0-9]{0,15}", '"[0-9a-f]{64}"'
+_JWK = {'"EC"': "kty", '"P-256"': "crv", '"[0-9A-Za-z_-]{43}"': "x y kid", '("ES256")?': "alg", '("sig")?': "use"}
+_HEAD = {_TEXT: "log_id", _WHOLE: "size", _HASH: "root", '"[0-9-]{10}T[0-9:]{8}([.][0-9]{1,9})?Z"': "time"}
+_CLAIMS = {
+    _TEXT: "iss sub jti qwed.activity_id",
+    _WHOLE: "iat exp qwed.log.index qwed.log.size",
+    f"({_WHOLE})?": "nbf",
+    _HASH: "qwed.log.root",
+    'null|".+"': "qwed.result.status qwed.result.engine qwed.decision qwed.risk_level qwed.agent_id qwed.policy_hash",
+    '"1[.]0"': "qwed.version",
+    "true|false": "qwed.result.verified",
+    "1|1[.]0|0([.][0-9]+)?": "qwed.result.confidence",
+}
+_LINKS = (
+    {"": "chain_id chain_index previous_attestation"},
+    {_TEXT: "chain_id", "0": "chain_index", "": "previous_attestation"},
+    {_TEXT: "chain_id previous_attestation", "[1-9][0-9]{0,15}": "chain_index"},
+)
+_RECEIPT = {_WHOLE: "index", _TEXT: "leaf", rf"\[({_HASH},?)*\]": "path", r"\{.*\}": "head"}
+_ENTRY = frozenset({"index", "leaf", "leaf_hash", "payload", "salt", "erased"})
 
 
 def leaf_hash(data: bytes) -> bytes:
@@ -62,7 +83,7 @@ class Tree:
 
 
 def _climb(node: int, last: int, roots: list[bytes], path: Sequence[bytes]) -> list[bytes]:
-    """RFC 9162, 2.1.3.2 and 2.1.4.2: the roots a path leads to, the last being that of the larger tree; else none."""
+    """RFC 9162, 2.1.3.2 and 2.1.4.2: the roots a path leads to, that of the larger tree last; else none."""
     for sibling in path:
         if last == 0 or len(sibling) != 32:
             return []
@@ -84,61 +105,68 @@ def verify_inclusion(leaf_hash: bytes, index: int, size: int, path: Sequence[byt
 def verify_consistency(first: int, second: int, path: Sequence[bytes], first_root: bytes, second_root: bytes) -> bool:
     """Whether the path proves the first tree to be the beginning of the second."""
     if not 0 < first < second:
-        same = first_root == (second_root if first else EMPTY_ROOT)
-        return 0 <= first <= second and not path and same and (second > 0 or second_root == EMPTY_ROOT)
+        expected = [second_root] if first == second > 0 else [EMPTY_ROOT] if first == 0 <= second else []
+        return not path and [first_root] == expected and (second > 0 or second_root == EMPTY_ROOT)
     node, last = first - 1, second - 1
     while node & 1:
         node, last = node >> 1, last >> 1
-    start, *rest = [first_root, *path] if first & (first - 1) == 0 else [*path] or [b""]
+    # Where the first tree is one complete subtree, its root is known and the path begins above it.
+    start, *rest = [*path] if first & (first - 1) else [first_root, *path]
     return _climb(node, last, [start, start], rest) == [first_root, second_root]
 
 
 class Invalid(ValueError):
-    """Something that was to be believed and is not; `code` says why in the way of QWED-ATT-00x."""
+    """What was to be believed and is not; `code` is one of QWED-ATT-001 to 008."""
 
     def __init__(self, number: str, message: str) -> None:
         super().__init__(message)
         self.code = f"QWED-ATT-{number}"
 
 
-def _require(condition: bool, number: str, message: str) -> None:
+def _require(condition: object, number: str, message: str) -> None:
     if not condition:
         raise Invalid(number, message)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member stands there twice")
+    _require(len(members := dict(pairs)) == len(pairs), "001", "a member is given twice")
     return members
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"`{text[:20]}` is no number for it")
+    raise Invalid("001", f"{text[:20]} is not a number that may stand there")
 
 
-_strict = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_number, parse_float=_no_number).decode
-_with_fractions = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_number).decode
-# Members of leaves and heads have ASCII names and whole numbers, for which this is RFC 8785.
+_whole_numbers = json.JSONDecoder(object_pairs_hook=_members, parse_float=_no_number, parse_constant=_no_number)
+_any_numbers = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_number)
+# RFC 8785 for what leaves and heads hold: members with ASCII names, whole numbers.
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def _object(data: str | bytes, decode: Callable[[str], Any] = _strict) -> dict[str, Any]:
-    """The JSON object in `data`, or ValueError."""
+def _object(data: str | bytes, decoder: json.JSONDecoder = _whole_numbers) -> dict[str, Any]:
+    """The JSON object in `data`, or Invalid."""
     try:
-        text = data.decode() if isinstance(data, bytes) else data
-        value = decode(text)
-        if "\\u" in text:  # the only way to half a surrogate pair, which no text holds
-            _canonical(value).encode()
+        text = (data.encode() if isinstance(data, str) else data).decode()
+        value = decoder.decode(text)
+        if "\\u" in text:
+            _canonical(value).encode()  # refuses half of a surrogate pair, which could not be printed
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {str(error)[:80].lower()}") from None
+        raise Invalid("001", f"it is not valid JSON: {str(error)[:80].lower()}") from None
     if not isinstance(value, dict):
-        raise ValueError("it is not a JSON object")
+        raise Invalid("001", "it is not a JSON object")
     return value
 
 
-def _shown(value: Any) -> str:
-    return f"`{ascii(value)[:60]}`"
+def _misfit(value: Any, grammar: Mapping[str, str]) -> str:
+    """The first member that is missing or does not read as it must; nothing where all do."""
+    for pattern, names in grammar.items():
+        for name in names.split():
+            found = value
+            for part in name.split("."):
+                found = found.get(part, ...) if isinstance(found, Mapping) else ...
+            if re.fullmatch(pattern, "" if found is ... else _canonical(found), re.DOTALL) is None:
+                return name
+    return ""
 
 
 def _bytes(segment: str) -> bytes:
@@ -148,21 +176,338 @@ def _bytes(segment: str) -> bytes:
     return data
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 1024
+def public_keys(jwks: Mapping[str, Any]) -> dict[str, ec.EllipticCurvePublicKey]:
+    """The keys of a JWKS by kid; ValueError unless each is an ES256 key that is named by its RFC 7638 thumbprint."""
+    keys, listed = {}, jwks.get("keys") if isinstance(jwks, Mapping) else None
+    if not isinstance(listed, list) or len(listed) > MAX_KEYS:
+        raise Invalid("003", f"a JWKS has `keys`, a list of at most {MAX_KEYS}")
+    for jwk in listed:
+        _require(not (name := _misfit(jwk, _JWK)), "003", f"`{name}` of a key is not that of an ES256 key")
+        named = _canonical({name: jwk[name] for name in ("crv", "kty", "x", "y")}).encode()
+        _require(_bytes(jwk["kid"]) == hashlib.sha256(named).digest(), "003", "the kid of a key is not its thumbprint")
+        x, y = (int.from_bytes(_bytes(jwk[name]), "big") for name in "xy")
+        keys[jwk["kid"]] = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
+    return keys
 
 
-def _is_maybe(value: Any) -> bool:
-    return value is None or _is_text(value)
+@lru_cache(maxsize=64)
+def _kid(segment: str, typ: str) -> str:
+    header = _object(_bytes(segment))
+    kid = header.pop("kid", None)
+    _require(
+        header == {"alg": "ES256", "typ": typ} and isinstance(kid, str), "001", f"its header is not that of a {typ}"
+    )
+    return str(kid)
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 53
+def _open(token: Any, typ: str, keys: Keys | None, decoder: json.JSONDecoder = _whole_numbers) -> tuple[str, Any]:
+    """The kid and the claims of a compact JWS, or Invalid; `None` for the keys leaves its signature unchecked."""
+    parts = token.split(".", 3) if isinstance(token, str) and len(token) <= MAX_TOKEN else []
+    _require(len(parts) == 3, "001", f"it does not have three segments and at most {MAX_TOKEN} characters")
+    try:
+        kid, claims, signature = _kid(parts[0], typ), _object(_bytes(parts[1]), decoder), _bytes(parts[2])
+    except ValueError as error:
+        raise Invalid("001", f"it is not well formed: {error}") from None
+    if keys is not None:
+        _require(kid in keys, "003", f"no known key has its kid {ascii(kid)[:60]}")
+        _verify(f"{parts[0]}.{parts[1]}".encode(), signature, keys[kid])
+    return kid, claims
 
 
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+def _verify(signed: bytes, signature: bytes, key: ec.EllipticCurvePublicKey) -> None:
+    # RFC 7518 allows both s and n - s: what tells a token from others is its `jti`, never its text.
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
+    _require(len(signature) == 64 and 0 < r < _ORDER and 0 < s < _ORDER, "003", "its signature is not one of ES256")
+    try:
+        key.verify(encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        raise Invalid("003", "its signature is wrong") from None
 
 
-def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9-]{10}T[0-9:]{8}(\.[0-9]{1,9})?Z", value) is not None
+class Head(NamedTuple):
+    """What a head says, and the key it names."""
+
+    log_id: str
+    size: int
+    root: bytes
+    time: str
+    kid: str
+
+
+def read_head(head: Mapping[str, Any], keys: Keys | None) -> Head:
+    """What a head says, or Invalid unless one of the keys signed it; `None` leaves the signature unchecked."""
+    kid, said = _open(head.get("signature") if isinstance(head, Mapping) else None, HEAD, keys)
+    _require(not _misfit(said, _HEAD) and len(said) == 4, "007", "it is not a head: `log_id`, `size`, `root`, `time`")
+    _require({**said, "signature": head["signature"]} == dict(head), "003", "it does not say what was signed")
+    return Head(said["log_id"], said["size"], bytes.fromhex(said["root"]), said["time"], kid)
+
+
+class Checked(NamedTuple):
+    """Whether it holds; the claims are there once their signature is proven, even where they are out of date."""
+
+    valid: bool
+    claims: dict[str, Any] | None
+    code: str | None
+    message: str
+
+
+def check_attestation(
+    jwt: str,
+    keys: Keys,
+    *,
+    now: float,
+    trusted_issuers: Collection[str] | None = None,
+    leeway: float = 0,
+    is_revoked: Callable[[str], bool] = lambda _jti: False,
+) -> Checked:
+    """Whether an attestation may be believed at the time `now`, and what it claims."""
+    claims = None
+    try:
+        _, claims = _open(jwt, ATTESTATION, keys, _any_numbers)
+        _require(not (name := _misfit(claims, _CLAIMS)), "007", f"its claim `{name}` is missing or not as it must be")
+        issuer, begin, log = claims["iss"], max(claims["iat"], claims.get("nbf", 0)), claims["qwed"]["log"]
+        _require(log["index"] < log["size"], "007", "its claim `qwed.log` names a leaf outside of the tree")
+        trusted = issuer.startswith(ISSUER) if trusted_issuers is None else issuer in (*trusted_issuers,)
+        _require(trusted, "002", f"its issuer {ascii(issuer)[:80]} is not trusted")
+        _require(now < claims["exp"] + leeway, "004", f"it expired at {claims['exp']}")
+        _require(begin <= now + leeway, "005", f"it is not valid before {begin}")
+        _require(not is_revoked(claims["jti"]), "006", "it was revoked")
+        linked = any(not _misfit(claims["qwed"], link) for link in _LINKS)
+        _require(linked, "008", "only the first of a chain, index 0, has no previous attestation")
+    except Invalid as wrong:
+        return Checked(False, claims, wrong.code, str(wrong))
+    return Checked(True, claims, None, "it is valid")
+
+
+def check_chain(tokens: Sequence[str], keys: Keys, *, now: float, **options: Any) -> Checked:
+    """Whether the tokens, in this order, are a whole chain from index 0; `options` are those of one attestation."""
+    checked, chain, previous = Checked(False, None, "QWED-ATT-008", "a chain has at least one attestation"), "", None
+    for index, token in enumerate(tokens):
+        checked = check_attestation(token, keys, now=now, **options)
+        if not checked.valid or checked.claims is None:
+            return checked._replace(message=f"attestation {index}: {checked.message}")
+        said = checked.claims["qwed"]
+        chain = chain or said.get("chain_id", "")
+        if [said.get(name) for name in ("chain_id", "chain_index", "previous_attestation")] != [chain, index, previous]:
+            return Checked(False, checked.claims, "QWED-ATT-008", f"attestation {index} does not follow in the chain")
+        previous = checked.claims["jti"]
+    return checked
+
+
+def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
+    """Whether a receipt proves its leaf to be in the log that its head is signed for; the claims are the leaf."""
+    try:
+        _require(not (name := _misfit(receipt, _RECEIPT)), "001", f"its `{name}` is not that of a receipt")
+        leaf, path, head = receipt["leaf"], map(bytes.fromhex, receipt["path"]), read_head(receipt["head"], keys)
+        proven = verify_inclusion(leaf_hash(leaf.encode()), receipt["index"], head.size, [*path], head.root)
+        _require(proven, "003", "its path does not lead from its leaf to the root that was signed")
+        return Checked(True, _leaf(leaf), None, "it is valid")
+    except Invalid as wrong:
+        return Checked(False, None, wrong.code, str(wrong))
+
+
+def _leaf(text: str) -> dict[str, Any]:
+    members = _object(text)
+    _require(_canonical(members) == text, "001", "its leaf is not canonical JSON")
+    _require(isinstance(members.get("activity_id"), str), "001", "its leaf names no activity")
+    return members
+
+
+def _commits(leaf: dict[str, Any], payload: Any, salt: Any) -> bool:
+    """Whether the payload is that of the leaf; a leaf of version 1 commits to none."""
+    if "commitment" not in leaf and leaf.get("v") == 1:
+        return True
+    fits = isinstance(payload, str) and not _misfit({"salt": salt}, {_HASH: "salt"})
+    return fits and hmac.new(bytes.fromhex(salt), payload.encode(), "sha256").hexdigest() == leaf.get("commitment")
+
+
+class Finding(NamedTuple):
+    """What is wrong, and where."""
+
+    where: str
+    what: str
+
+
+class LogReport(NamedTuple):
+    """What a log holds and what is wrong with it; the notes say how far the check went."""
+
+    log_id: str
+    size: int
+    root: str
+    heads: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Reading:
+    """One pass over an export; all it keeps of an entry are eight bytes, to know its activity again."""
+
+    def __init__(self, given: Any) -> None:
+        self.tree, self.activities, self.findings, self.where = Tree(), array("q"), list[Finding](), ""
+        self.log_id, self.next, self.agreed, self.covered, self.differs = "", 0, 0, 0, False
+        self.published: Keys | None = None
+        self.size_then, self.root_then = given.get("size") if isinstance(given, Mapping) else None, EMPTY_ROOT
+        # Of the heads, those whose signatures are checked at the end, when the keys are known.
+        self.heads, self.stride, self.firsts, self.sample, self.last = 0, 1, dict[str, str](), list[str](), ""
+
+    def attempt(self, where: str, check: Callable[..., object], *values: Any) -> None:
+        """Take down what the check finds wrong; it may say more exactly where."""
+        self.where = where
+        try:
+            check(*values)
+        except Invalid as wrong:
+            if len(self.findings) < MAX_FINDINGS:
+                self.findings.append(Finding(self.where, str(wrong)))
+
+    def line(self, line: str | bytes) -> None:
+        """Take in one line, which is of the kind that its first member says."""
+        _require(len(line) <= MAX_LINE, "001", f"it is longer than {MAX_LINE} bytes")
+        item = _object(line)
+        takers = {"entry": self.entry, "head": self.head, "qwed_log": self.begin, "keys": self.end}
+        kind = next(iter(item), "")
+        _require(kind in takers and self.published is None, "001", "it is nothing that belongs there")
+        takers[kind](item)
+
+    def begin(self, item: dict[str, Any]) -> None:
+        """Take in the name of the log."""
+        fits = not _misfit(item, {"1": "qwed_log", _TEXT: "log_id issuer"}) and not self.log_id
+        _require(fits, "001", "it is not the first line of an export in version 1")
+        self.log_id = item["log_id"]
+
+    def end(self, item: dict[str, Any]) -> None:
+        """Take in the keys, which stand last."""
+        self.published = {}
+        self.published = public_keys(item)
+
+    def entry(self, item: dict[str, Any]) -> None:
+        """Take in a leaf."""
+        entry, expected = item["entry"], self.next
+        index, leaf = (entry.get("index"), entry.get("leaf")) if isinstance(entry, dict) else (None, None)
+        if type(index) is not int or not isinstance(leaf, str) or not entry.keys() <= _ENTRY:
+            raise Invalid("001", "it is not an entry with `index`, `leaf` and `leaf_hash`")
+        hashed, self.where, self.next = leaf_hash(leaf.encode()), f"entry {index}", max(expected, index + 1)
+        self.tree.add(hashed)
+        self.activities.append(0)
+        if self.tree.size == self.size_then:
+            self.root_then = self.tree.root()
+        if index != expected:
+            gap = f"entries {expected} to {index - 1} are missing before it"
+            raise Invalid("001", gap if index > expected else "it stands there again or out of order")
+        _require(entry.get("leaf_hash") == hashed.hex(), "001", "its leaf_hash is not the hash of its leaf")
+        members = _leaf(leaf)
+        self.activities[-1] = hash(members["activity_id"])
+        fits = "payload" not in entry or _commits(members, entry["payload"], entry.get("salt"))
+        _require(fits, "001", "its payload is not the one its leaf commits to")
+
+    def head(self, item: dict[str, Any]) -> None:
+        """Take in a head, which covers all entries before it."""
+        found, size = read_head(item["head"], None), self.tree.size
+        self.where, self.covered = f"head of size {found.size}", size
+        self.remember(item["head"]["signature"], found.kid)
+        _require(found.log_id == self.log_id, "001", f"it is of another log, {ascii(found.log_id)[:80]}")
+        _require(found.size == size, "001", f"it stands after {size} entries")
+        if found.root == self.tree.root():
+            self.agreed = size
+        elif not self.differs:
+            self.differs = True
+            raise Invalid("001", f"its root is not that of the entries before it; up to entry {self.agreed} all agrees")
+
+    def remember(self, token: str, kid: str) -> None:
+        """Keep the first head of each key, the last of all, and an even sample of the others."""
+        self.last = token
+        if len(self.firsts) <= MAX_KEYS:
+            self.firsts.setdefault(kid, token)
+        if self.heads % self.stride == 0:
+            self.sample.append(token)
+        if len(self.sample) > MAX_SIGNATURES:
+            self.sample, self.stride = self.sample[::2], self.stride * 2
+        self.heads += 1
+
+    def close(self, keys: Keys, given: Any) -> None:
+        """Check what can be known at the end only."""
+        if given is not None:
+            self.attempt("the given head", self.compare, given, keys)
+        rules = {
+            "it does not begin with its `qwed_log` line": self.log_id,
+            "its last line, the keys, is missing: the export was cut off": self.published is not None,
+            f"no head covers its entries from {self.covered} on": self.covered == self.tree.size,
+        }
+        for what, holds in rules.items():
+            self.attempt("the log", _require, holds, "001", what)
+        unknown = self.firsts.keys() - keys.keys()
+        for token in dict.fromkeys([*self.firsts.values(), *self.sample, *filter(None, [self.last])]):
+            self.attempt("", self.check_signature, token, keys, unknown)
+        self.attempt("the log", self.find_repeated)
+
+    def check_signature(self, token: str, keys: Keys, unknown: set[str]) -> None:
+        """Raise Invalid unless a head is signed; of a key that is not known, only for its first head."""
+        kid, said = _open(token, HEAD, None)
+        self.where = f"head of size {said['size']}"
+        if kid not in unknown or token == self.firsts[kid]:
+            _open(token, HEAD, keys)
+
+    def compare(self, given: Mapping[str, Any], keys: Keys) -> None:
+        """Raise Invalid unless the log begins with what the given head was signed for."""
+        head, size = read_head(given, keys), self.tree.size
+        _require(head.log_id == self.log_id, "001", f"it is of another log, {ascii(head.log_id)[:80]}")
+        _require(head.size <= size, "001", f"it covers {head.size} entries, of which only {size} are there")
+        _require(head.root == self.root_then, "001", f"the first {head.size} entries are not those it was signed for")
+
+    def find_repeated(self) -> None:
+        """Raise Invalid where an activity stands in two entries."""
+        for part in range(8):  # an eighth at a time takes an eighth of the memory
+            seen: dict[int, int] = {}
+            for place, known in enumerate(self.activities):
+                if known & 7 == part and known and seen.setdefault(known, place) != place:
+                    self.where = f"entry {place}"
+                    raise Invalid("001", f"its activity is that of entry {seen[known]} too")
+
+
+def check_log(
+    lines: Iterable[str | bytes],
+    *,
+    keys: Keys | None = None,
+    head: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> LogReport:
+    """What an exported log holds and what is wrong with it, also against a head of it that was saved earlier."""
+    reading = _Reading(head)
+    for number, line in enumerate(lines, 1):
+        reading.attempt(f"line {number}", reading.line, line)
+        if progress is not None and number % 10_000 == 0:
+            progress(reading.tree.size)
+    reading.close((reading.published or {}) if keys is None else keys, head)
+    notes = {
+        "keys were taken from the export itself: give a JWKS that you trust to know who signed": keys is None,
+        f"of {reading.heads} signatures an even sample of {len(reading.sample)} was checked, "
+        "which proves all: each root is confirmed by every later one": reading.stride > 1,
+        f"only the first {MAX_FINDINGS} findings are listed": len(reading.findings) == MAX_FINDINGS,
+    }
+    said = tuple(note for note, applies in notes.items() if applies)
+    root = reading.tree.root().hex()
+    return LogReport(reading.log_id, reading.tree.size, root, reading.heads, tuple(reading.findings), said)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check an export: 0 where nothing is wrong, 1 where something is, 2 where a file cannot be read."""
+    parser = argparse.ArgumentParser(description="Checks an exported log of qwed, offline.")
+    parser.add_argument("export", type=Path, help="what `qwed audit export` wrote")
+    parser.add_argument("--head", type=Path, help="a head of this log that was saved earlier")
+    parser.add_argument("--jwks", type=Path, help="the public keys you trust; without it, those in the export")
+    options = parser.parse_args(arguments)
+    try:
+        keys = public_keys(_object(options.jwks.read_bytes())) if options.jwks else None
+        head = _object(options.head.read_bytes()) if options.head else None
+        with options.export.open("rb") as file:
+            report = check_log(iter(lambda: file.readline(MAX_LINE + 1), b""), keys=keys, head=head)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"cannot read: {error}\n")
+        return 2
+    said = [f"log {ascii(report.log_id)[1:-1]}: {report.size} entries, {report.heads} heads, root {report.root}"]
+    said += [*report.notes, *(f"{finding.where}: {finding.what}" for finding in report.findings)]
+    sys.stdout.write("\n".join([*said, "SOMETHING IS WRONG" if report.findings else "nothing is wrong"]) + "\n")
+    return 1 if report.findings else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -92,7 +92,7 @@ def _parts_of(face: Any, letter: str) -> tuple[int, int, bool] | None:
     taken_apart = unicodedata.normalize("NFD", letter)
     if len(taken_apart) != 2:
         return None
-    base, mark = taken_apart
+    base, mark = taken_apart[0], taken_apart[1]
     above = mark in _ABOVE
     accent = _STANDS_IN.get(letter) or _ABOVE.get(mark) or _BELOW.get(mark)
     if above and letter not in _STANDS_IN:

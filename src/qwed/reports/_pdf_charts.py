@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from reportlab.graphics.shapes import Drawing, Line, Rect, String
 from reportlab.lib import colors
@@ -23,6 +23,7 @@ MOST_CODES = 14
 _WEEK = 7
 _LEFT, _BOTTOM, _TOP, _HEIGHT = 38.0, 24.0, 22.0, 165.0
 _ROW = 14.0
+_Anchor = Literal["start", "middle", "end"]
 
 
 class Bar(NamedTuple):
@@ -79,14 +80,14 @@ def _add_bar(drawing: Drawing, bar: Bar, x: float, width: float, scale: float) -
     y = _BOTTOM
     for count, (_, hue) in zip(bar.counts, HUES.values(), strict=True):
         if count:
-            drawing.add(Rect(x, y, width, count * scale, fillColor=hue, strokeColor=None, strokeWidth=0))
+            drawing.add(_block(x, y, width, count * scale, hue))
             y += count * scale
 
 
 def _add_legend(drawing: Drawing) -> None:
     x, y = _LEFT, _HEIGHT - 10
     for name, hue in HUES.values():
-        drawing.add(Rect(x, y, 7, 7, fillColor=hue, strokeColor=None, strokeWidth=0))
+        drawing.add(_block(x, y, 7, 7, hue))
         drawing.add(_text(x + 10, y + 1, name, "start", INK))
         x += 26 + len(name) * 5.1
 
@@ -102,10 +103,16 @@ def codes_chart(rows: Sequence[CodeCount], width: float) -> Drawing:
         y = height - (place + 1) * _ROW
         length = max(row.count / largest * room, 0.6)
         drawing.add(_text(left - 5, y + 3.4, row.code, "end", INK, MONO))
-        drawing.add(Rect(left, y + 1.5, length, 9, fillColor=HUES["denied"][1], strokeColor=None, strokeWidth=0))
+        drawing.add(_block(left, y + 1.5, length, 9, HUES["denied"][1]))
         drawing.add(_text(left + length + 4, y + 3.4, f"{row.count:,}", "start", INK))
     return drawing
 
 
-def _text(x: float, y: float, text: str, anchor: str, hue: colors.Color = FAINT, font: str = PLAIN) -> String:
+def _block(x: float, y: float, width: float, height: float, hue: colors.Color) -> Rect:
+    block = Rect(x, y, width, height)
+    block.fillColor, block.strokeColor = hue, None
+    return block
+
+
+def _text(x: float, y: float, text: str, anchor: _Anchor, hue: colors.Color = FAINT, font: str = PLAIN) -> String:
     return String(x, y, text, textAnchor=anchor, fontName=font, fontSize=6.6, fillColor=hue)

@@ -11,13 +11,13 @@ from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
 
 from qwed.reports._pdf_sections import SECTIONS
 from qwed.reports._pdf_tables import WIDTH
-from qwed.reports._pdf_text import FAINT, MONO, PLAIN, RULE, load_fonts, printable
+from qwed.reports._pdf_text import FAINT, HEADING, MONO, PLAIN, RULE, load_fonts, printable
 from qwed.reports.data import ReportData
 
 _PAGE_WIDTH, _PAGE_HEIGHT = A4
 _MARGIN = (_PAGE_WIDTH - WIDTH) / 2
 _FOOT, _TOP = 54.0, 48.0
-_TOTAL = "pages in all"
+_TOTAL = "PagesInAll"
 _one_at_a_time = threading.Lock()
 """The library keeps what it draws with in the module: typefaces, styles, settings."""
 
@@ -32,7 +32,7 @@ def pdf_bytes(data: ReportData) -> bytes:
 
 def _built(data: ReportData) -> bytes:
     file = io.BytesIO()
-    document = BaseDocTemplate(
+    document = _Document(
         file,
         pagesize=A4,
         title=f"Compliance report {data.report_id}",
@@ -53,7 +53,18 @@ def _built(data: ReportData) -> bytes:
     return file.getvalue()
 
 
-class _Canvas(Canvas):  # type: ignore[misc]  # the library has no types
+class _Document(BaseDocTemplate):
+    """Pages with an outline beside them: one entry for each section."""
+
+    def afterFlowable(self, flowable: Any) -> None:  # noqa: N802 - the library calls it so
+        """Called with each part once it stands on its page."""
+        if getattr(flowable, "style", None) is HEADING:
+            text = flowable.getPlainText()
+            self.canv.bookmarkPage(text)
+            self.canv.addOutlineEntry(text, text)
+
+
+class _Canvas(Canvas):
     """Pages that say how many there are, which is known only at the end: each refers to one drawing made then."""
 
     def save(self) -> None:
@@ -73,9 +84,9 @@ def _draw_foot(canvas: Any, data: ReportData) -> None:
     canvas.setFillColor(FAINT)
     canvas.setFont(MONO, 7)
     canvas.drawString(_MARGIN, _FOOT - 22, data.report_id)
+    canvas.drawCentredString(_PAGE_WIDTH / 2, _FOOT - 22, data.agent_id)
     canvas.setFont(PLAIN, 7)
-    canvas.drawCentredString(_PAGE_WIDTH / 2, _FOOT - 22, f"{data.period.since} – {data.period.until}")
-    right = _PAGE_WIDTH - _MARGIN - 28
+    right = _PAGE_WIDTH - _MARGIN - 32
     canvas.drawRightString(right - 2, _FOOT - 22, f"page {canvas.getPageNumber():,}")
     canvas.translate(right, _FOOT - 25)
     canvas.doForm(_TOTAL)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 from xml.sax.saxutils import escape  # nosec B406 - writes text, reads none
 
 from reportlab.lib import colors
@@ -13,14 +13,18 @@ from reportlab.lib.enums import TA_RIGHT
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.platypus import Paragraph
+from reportlab.platypus import Flowable, Paragraph
 
 from qwed.reports._pdf_accents import add_accents, has_glyph
+
+Story = list[Flowable]
 
 PLAIN, BOLD, MONO = "QwedVera", "QwedVeraBold", "Courier"
 INK, FAINT, RULE, BAND = (colors.HexColor(code) for code in ("#1f2933", "#627080", "#cbd2d9", "#f1f4f7"))
 LONGEST_CELL = 700
 """Characters in one cell of a table: more would make a row higher than a page."""
+BLANK = "\u2013"
+"""Where there is nothing to say."""
 CUT = " … (cut here; the JSON report has all of it)"
 _FILES = {PLAIN: "Vera.ttf", BOLD: "VeraBd.ttf"}
 _lock = threading.Lock()
@@ -32,7 +36,7 @@ def _load() -> Any:
         font = TTFont(name, file)
         add_accents(font.face)
         pdfmetrics.registerFont(font)
-    return pdfmetrics.getFont(PLAIN).face
+    return cast("TTFont", pdfmetrics.getFont(PLAIN)).face
 
 
 def load_fonts() -> None:
@@ -71,7 +75,7 @@ def shortened(text: str, most: int = LONGEST_CELL) -> str:
 
 
 def _style(name: str, **more: Any) -> ParagraphStyle:
-    base = {"fontName": PLAIN, "fontSize": 8, "leading": 10.5, "textColor": INK}
+    base: dict[str, Any] = {"fontName": PLAIN, "fontSize": 8, "leading": 10.5, "textColor": INK}
     return ParagraphStyle(name, **(base | more))
 
 
@@ -91,7 +95,7 @@ FIGURE = _style("figure", fontName=BOLD, fontSize=13, leading=16)
 
 def said(text: str | None, style: ParagraphStyle = CELL) -> Paragraph:
     """A text that came from outside, as a paragraph; a dash where there is none."""
-    return Paragraph("–" if text is None else escape(shortened(text)), style)
+    return Paragraph(BLANK if text is None else escape(shortened(text)), style)
 
 
 def marked_up(text: str, style: ParagraphStyle = BODY) -> Paragraph:
@@ -112,3 +116,19 @@ def identifier(text: str | None) -> Paragraph:
 def _ascii(text: str) -> Iterator[str]:
     for character in text:
         yield character if " " <= character <= "~" else f"[U+{ord(character):04X}]"
+
+
+def moment(time: str | None) -> str | None:
+    """A time as a person reads it; that it is UTC is said once."""
+    return None if time is None else time.replace("T", " ").removesuffix("Z")
+
+
+def money(amount: float) -> str:
+    """US dollars, to the cent or as exactly as they are known."""
+    cents, exact = f"{amount:,.2f}", f"{amount:,.6f}".rstrip("0")
+    return max(cents, exact, key=len)
+
+
+def worded(name: str) -> str:
+    """A name of the interface as a person would write it."""
+    return name.replace("_", " ").capitalize().replace(" usd", ", USD")

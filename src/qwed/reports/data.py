@@ -10,8 +10,8 @@ VERSION = 1
 MOST_LISTED = 500
 """Entries in each list of a report, the newest ones; the counts beside a list are of all."""
 STATEMENT = (
-    "This mapping states what the recorded data shows; it is not legal advice, and it does not claim or imply "
-    "certification, conformity or an assessment by any body."
+    "The mapping to frameworks states what the recorded data shows; it claims no certification and no conformity, and "
+    "it is not legal advice."
 )
 
 Usd = int | float
@@ -135,7 +135,7 @@ class StandingChange(Part, frozen=True, kw_only=True):
     by: str
     reason: str | None
     content: str
-    """`kept`, or `erased` or `expired`: then what was said about it is gone."""
+    """`kept`, or `erased`, `expired` or `tampered`: then what was said about it is gone."""
     activity_id: str
     log_index: int
 
@@ -148,6 +148,12 @@ class TrustChange(StandingChange, frozen=True, kw_only=True):
     approver: str | None
     self_approved: bool
     about: str | None
+
+
+class Revocation(StandingChange, frozen=True, kw_only=True):
+    """An attestation that is not to be relied on any more."""
+
+    attestation_id: str
 
 
 class Trust(Part, frozen=True, kw_only=True):
@@ -231,6 +237,8 @@ class Contents(Part, frozen=True, kw_only=True):
     kept: int = 0
     erased: int = 0
     expired: int = 0
+    tampered: int = 0
+    """Of how many it is not what was put there."""
 
 
 class Head(Part, frozen=True, kw_only=True):
@@ -305,6 +313,7 @@ class ReportData(Part, frozen=True, kw_only=True):
     approvals: Approvals = Approvals()
     executions: Executions = Executions()
     standing: Standing = Standing()
+    revocations: Listed[Revocation] = Listed()
     contents: Contents = Contents()
     log: Log
     verification: tuple[str, ...] = ()

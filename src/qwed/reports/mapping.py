@@ -35,7 +35,8 @@ def mapping_of(data: ReportData) -> Mapping:
     )
 
 
-def _n(count: int, one: str, many: str = "") -> str:
+def counted(count: int, one: str, many: str = "") -> str:
+    """The number with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
@@ -49,14 +50,14 @@ def _risky(data: ReportData) -> int:
 
 
 def _stops(data: ReportData) -> str:
-    return f"{_n(data.standing.suspended, 'suspension')} and {_n(data.standing.complaints, 'complaint')}"
+    return f"{counted(data.standing.suspended, 'suspension')} and {counted(data.standing.complaints, 'complaint')}"
 
 
 def _people(data: ReportData) -> str:
     waited = data.approvals
     return (
-        f"{_n(waited.requested, 'request')} for a person, {waited.approved:,} approved, {waited.rejected:,} rejected, "
-        f"{waited.expired:,} run out, {waited.open:,} still open at the end of the period, "
+        f"{counted(waited.requested, 'request')} for a person, {waited.approved:,} approved, {waited.rejected:,} "
+        f"rejected, {waited.expired:,} run out, {waited.open:,} still open at the end of the period, "
         f"{waited.self_approved:,} approved by the key that asked"
     )
 
@@ -64,28 +65,28 @@ def _people(data: ReportData) -> str:
 def _done(data: ReportData) -> str:
     told = data.executions
     return (
-        f"{_n(told.done, 'execution')} reported as done, {told.failed:,} as failed, "
+        f"{counted(told.done, 'execution')} reported as done, {told.failed:,} as failed, "
         f"{told.unpermitted:,} without permission"
     )
 
 
 def _recorded(data: ReportData) -> str:
     head = data.log.head
-    signed = f", which holds {_n(head.size, 'entry', 'entries')} under a signed head" if head is not None else ""
-    recorded = _n(data.activity_count, "activity", "activities")
+    signed = f", which holds {counted(head.size, 'entry', 'entries')} under a signed head" if head is not None else ""
+    recorded = counted(data.activity_count, "activity", "activities")
     return f"{recorded} of the agent were recorded automatically in an append-only log{signed}."
 
 
 def _risks(data: ReportData) -> str:
     return (
-        f"{_n(data.summary.denied, 'decision was', 'decisions were')} DENIED and {data.summary.budget_exceeded:,} "
-        f"BUDGET_EXCEEDED; {_n(_risky(data), 'decision')} concerned actions of high or critical risk. "
-        f"{_n(data.trust.history.total, 'trust event')}, {_stops(data)} are recorded with time, actor and reason."
+        f"{counted(data.summary.denied, 'decision was', 'decisions were')} DENIED and {data.summary.budget_exceeded:,} "
+        f"BUDGET_EXCEEDED; {counted(_risky(data), 'decision')} concerned actions of high or critical risk. "
+        f"{counted(data.trust.history.total, 'trust event')}, {_stops(data)} are recorded with time, actor and reason."
     )
 
 
 def _monitoring(data: ReportData) -> str:
-    days = _n(len(data.decisions.by_day), "day")
+    days = counted(len(data.decisions.by_day), "day")
     return (
         f"Decisions, cost, requests and tokens are given for {days} with activity, by decision, error code, "
         "risk level and type of action; every record stays available through the same interface."
@@ -97,7 +98,7 @@ def _operation(data: ReportData) -> str:
 
 
 def _biometric(data: ReportData) -> str:
-    keys = _n(len(data.approvals.settled_by), "key")
+    keys = counted(len(data.approvals.settled_by), "key")
     return (
         "Applies to remote biometric identification only. Every record has its date and time, and the "
         f"{keys} that settled approvals in the period can be told apart; a reference database and matches against "
@@ -108,19 +109,22 @@ def _biometric(data: ReportData) -> str:
 def _measured(data: ReportData) -> str:
     actions = data.summary.total_actions
     rate = f"{data.summary.denied / actions:.2%}" if actions else "no rate, as nothing was decided"
-    return f"{_n(actions, 'decision')} in the period; denial rate: {rate}; cost {data.summary.total_cost_usd:,} USD."
+    return (
+        f"{counted(actions, 'decision')} in the period; denial rate: {rate}; cost {data.summary.total_cost_usd:,} USD."
+    )
 
 
 def _corrected(data: ReportData) -> str:
     trust, standing = data.trust, data.standing
     return (
-        f"Trust was lowered {trust.lowered:,} times by a person and {trust.degraded:,} times by a rule; {_stops(data)}; "
-        f"{_n(standing.reactivated, 'reactivation')}. Each is listed with its reason."
+        f"Trust was lowered {counted(trust.lowered, 'time')} by a person and {counted(trust.degraded, 'time')} by a "
+        f"rule; {_stops(data)}; "
+        f"{counted(standing.reactivated, 'reactivation')}. Each is listed with its reason."
     )
 
 
 def _roles(data: ReportData) -> str:
-    keys = _n(len(data.approvals.settled_by), "key")
+    keys = counted(len(data.approvals.settled_by), "key")
     own = data.approvals.self_approved
     return (
         f"The principal the agent acts for is on record; {keys} settled approvals; "
@@ -132,7 +136,7 @@ def _logged(data: ReportData) -> str:
     kept = data.contents
     return (
         f"{_recorded(data)} The content of {kept.kept:,} is kept, of {kept.erased:,} erased, of {kept.expired:,} "
-        "expired by retention; the entries themselves remain."
+        f"expired by retention, of {kept.tampered:,} found changed; the entries themselves remain."
     )
 
 
@@ -143,8 +147,8 @@ def _responsible(data: ReportData) -> str:
 def _intended(data: ReportData) -> str:
     tools = _refused(data, ErrorCode.TOOL_NOT_ALLOWED, ErrorCode.UNKNOWN_ACTION_TYPE)
     return (
-        "The agent's permissions and budget are part of this report. "
-        f"{_n(tools, 'decision was', 'decisions were')} refused because a tool, engine or type of action is outside them."
+        "The agent's permissions and budget are part of this report; as a tool, engine or type of action outside them, "
+        f"{counted(tools, 'decision was', 'decisions were')} refused."
     )
 
 
@@ -167,7 +171,7 @@ def _identity(data: ReportData) -> str:
     return (
         f"Trust level {data.trust.level} ({data.trust.name}); "
         f"{_refused(data, ErrorCode.INSUFFICIENT_TRUST):,} refused for want of trust; trust raised "
-        f"{data.trust.raised:,} times by a person; {_n(data.standing.token_rotated, 'token rotation')}."
+        f"{counted(data.trust.raised, 'time')} by a person; {counted(data.standing.token_rotated, 'token rotation')}."
     )
 
 
@@ -182,7 +186,7 @@ def _code(data: ReportData) -> str:
     permitted = sum(row.approved + row.corrected for row in rows)
     asked, denied = sum(row.total for row in rows), sum(row.denied for row in rows)
     return (
-        f"{_n(asked, 'request')} to run code or a shell command: {permitted:,} permitted at once, "
+        f"{counted(asked, 'request')} to run code or a shell command: {permitted:,} permitted at once, "
         f"{sum(row.pending for row in rows):,} left to a person, {denied:,} DENIED."
     )
 
@@ -199,7 +203,8 @@ def _between(_data: ReportData) -> str:
 
 
 def _cascades(data: ReportData) -> str:
-    return f"{_refused(data, *_LOOPS):,} refused by the loop checks, {_refused(data, *_BUDGET):,} by the budget; {_stops(data)}."
+    loops, spent = _refused(data, *_LOOPS), _refused(data, *_BUDGET)
+    return f"{loops:,} refused by the loop checks, {spent:,} by the budget; {_stops(data)}."
 
 
 def _persuasion(data: ReportData) -> str:
@@ -208,8 +213,8 @@ def _persuasion(data: ReportData) -> str:
 
 def _rogue(data: ReportData) -> str:
     return (
-        f"{_n(data.executions.unpermitted, 'execution was', 'executions were')} reported without permission; trust was "
-        f"lost by rule {data.trust.degraded:,} times; {_stops(data)}."
+        f"{counted(data.executions.unpermitted, 'execution was', 'executions were')} reported without permission; "
+        f"trust was lost by rule {counted(data.trust.degraded, 'time')}; {_stops(data)}."
     )
 
 

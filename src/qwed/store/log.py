@@ -18,8 +18,16 @@ _SELECT_NODES = "SELECT nodes FROM activities WHERE organisation_id = ? AND log_
 _SELECT_ENTRIES = (
     "SELECT log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= ? ORDER BY log_index LIMIT ?"
 )
-_SELECT_BACKLOG = "SELECT organisation_id, log_index, leaf FROM activities WHERE nodes = '' ORDER BY organisation_id, log_index LIMIT ?"
-
+# Looked up in the indices, because this is asked at every start.
+_SELECT_BEHIND = (
+    "SELECT organisation_id FROM organisations o "
+    "WHERE (SELECT max(log_index) + 1 FROM activities a WHERE a.organisation_id = o.organisation_id) > "
+    "coalesce((SELECT max(size) FROM heads h WHERE h.organisation_id = o.organisation_id), 0)"
+)
+_SELECT_BACKLOG = (
+    "SELECT organisation_id, log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= "
+    "coalesce((SELECT max(size) FROM heads WHERE organisation_id = ?), 0) ORDER BY log_index LIMIT ?"
+)
 _SELECT_LATEST = (
     "SELECT (SELECT h.signature FROM heads h WHERE h.organisation_id = o.organisation_id ORDER BY h.size DESC LIMIT 1) "
     "FROM organisations o ORDER BY o.rowid"
@@ -76,15 +84,22 @@ def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> N
         found: Row | None = connection.execute(statement, values).fetchone()
         return found
 
-    while backlog := connection.execute(_SELECT_BACKLOG, (_BACKLOG,)).fetchall():
-        grown = sequencer.integrate(backlog, lambda log, wanted: read_nodes(one, log, wanted))
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(
-                "UPDATE activities SET nodes = ? WHERE organisation_id = ? AND log_index = ?",
-                [(nodes, row[0], row[1]) for nodes, row in zip(grown.nodes, backlog, strict=True)],
+    for (organisation_id,) in connection.execute(_SELECT_BEHIND).fetchall():
+        which = (organisation_id, organisation_id, _BACKLOG)
+        while backlog := connection.execute(_SELECT_BACKLOG, which).fetchall():
+            _catch_up(
+                connection, backlog, sequencer.integrate(backlog, lambda log, wanted: read_nodes(one, log, wanted))
             )
-            connection.executemany("INSERT INTO heads VALUES (?, ?, ?)", head_rows(grown))
+
+
+def _catch_up(connection: sqlite3.Connection, backlog: list[Row], grown: Integration) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(
+            "UPDATE activities SET nodes = ? WHERE organisation_id = ? AND log_index = ?",
+            [(nodes, row[0], row[1]) for nodes, row in zip(grown.nodes, backlog, strict=True)],
+        )
+        connection.executemany("INSERT INTO heads VALUES (?, ?, ?)", head_rows(grown))
 
 
 class LogTable(Archive):

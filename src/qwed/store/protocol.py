@@ -119,6 +119,11 @@ class Activity(NamedTuple):
     subject_id: str | None = None
     """Under whose key the payload is sealed."""
 
+    @property
+    def attested(self) -> bool:
+        """Whether a signed statement is made of it."""
+        return self.attestation_id is not None
+
 
 class Notice(NamedTuple):
     """Something to tell the organisation's webhook: ids, no content."""
@@ -316,6 +321,8 @@ class Store(Protocol):
     def subject(self, subject_id: str) -> Subject | None: ...
 
     def add_subject(self, subject: Subject) -> Ticket[None]: ...
+
+    def rename_conversations(self, name: Callable[[str], str]) -> Ticket[None] | None: ...
 
     def drop_content(self, before: float, limit: int) -> Ticket[None] | None: ...
 

@@ -12,7 +12,12 @@ from qwed.store.migrate import migrations
 from qwed.store.sqlite import FILE_NAME
 
 Row = tuple[Any, ...]
-TABLES = ("activities", "approvals", "executions", "heads", "meta", "organisations", "revocations", "subjects")
+TABLES = frozenset(
+    [
+        *("activities", "agents", "approvals", "executions", "heads"),
+        *("keys", "meta", "organisations", "revocations", "subjects"),
+    ]
+)
 _READABLE = 4
 """The first version of the database that has what is read here."""
 _BUSY_MS = 5_000
@@ -39,14 +44,26 @@ class KeptActivity(NamedTuple):
     nodes: str
 
 
-class SettledApproval(NamedTuple):
+class AskedApproval(NamedTuple):
     """An approval, and the activity that settled it."""
 
     approval_id: str
+    organisation_id: str
+    agent_id: str
     activity_id: str
     state: str
-    kind: str
+    cost: int
+    requested_by: str
+    resolution: str | None
     resolved_in: str | None
+
+
+class Revoked(NamedTuple):
+    """An attestation, and the activity in which it was revoked."""
+
+    attestation_id: str
+    organisation_id: str
+    activity_id: str
 
 
 class Found(NamedTuple):
@@ -57,9 +74,23 @@ class Found(NamedTuple):
     leaf: str
 
 
-_ACTIVITIES = f"SELECT {', '.join(KeptActivity._fields)} FROM activities WHERE organisation_id = ? ORDER BY log_index"  # noqa: S608 - constants
-_APPROVALS = (
-    f"SELECT {', '.join(SettledApproval._fields)} FROM approvals WHERE organisation_id = ? ORDER BY approval_id"  # noqa: S608 - constants
+def _select(kind: type[tuple[Any, ...]], table: str, rest: str) -> str:
+    fields = ", ".join(kind._fields)  # type: ignore[attr-defined]  # every NamedTuple has them
+    return f"SELECT {fields} FROM {table} WHERE {rest}"  # noqa: S608 - constants
+
+
+_ACTIVITIES = _select(KeptActivity, "activities", "organisation_id = ? ORDER BY log_index")
+_FIND = _select(Found, "activities", "activity_id = ?")
+_APPROVALS = _select(AskedApproval, "approvals", "organisation_id = ? ORDER BY approval_id")
+_APPROVAL_OF = _select(AskedApproval, "approvals", "activity_id = ?")
+_REVOCATIONS = _select(Revoked, "revocations", "organisation_id = ? ORDER BY attestation_id")
+_REVOCATION = _select(Revoked, "revocations", "attestation_id = ?")
+_EXECUTIONS = (
+    "SELECT e.activity_id FROM executions e JOIN activities a USING (activity_id) WHERE a.organisation_id = ? "
+    "ORDER BY e.activity_id"
+)
+_STRAY_EXECUTIONS = (
+    "SELECT e.activity_id FROM executions e LEFT JOIN activities a USING (activity_id) WHERE a.activity_id IS NULL"
 )
 
 
@@ -105,41 +136,60 @@ class Reader:
         row = self._one(statement, organisation_id)
         return None if row is None else str(row[0])
 
-    def find(self, activity_id: str) -> Found | None:
+    def find(self, activity_id: str | None) -> Found | None:
         """The activity of that id."""
-        row = self._one("SELECT organisation_id, log_index, leaf FROM activities WHERE activity_id = ?", activity_id)
+        row = self._one(_FIND, activity_id)
         return None if row is None else Found(*row)
 
-    def approvals(self, organisation_id: str) -> Iterator[SettledApproval]:
+    def approvals(self, organisation_id: str) -> Iterator[AskedApproval]:
         """The approvals of an organisation."""
-        return map(SettledApproval._make, self._rows(_APPROVALS, organisation_id))
+        return map(AskedApproval._make, self._rows(_APPROVALS, organisation_id))
 
-    def approval_of(self, activity_id: str) -> SettledApproval | None:
+    def approval_of(self, activity_id: str | None) -> AskedApproval | None:
         """The approval that an activity asked for."""
-        fields = ", ".join(SettledApproval._fields)
-        row = self._one(f"SELECT {fields} FROM approvals WHERE activity_id = ?", activity_id)  # noqa: S608 - constants
-        return None if row is None else SettledApproval(*row)
+        row = self._one(_APPROVAL_OF, activity_id)
+        return None if row is None else AskedApproval(*row)
 
-    def executions(self) -> Iterator[tuple[str, int]]:
-        """Which activities were executed, and whether with success."""
-        return ((row[0], row[1]) for row in self._rows("SELECT activity_id, success FROM executions"))
+    def executions(self, organisation_id: str | None) -> Iterator[str]:
+        """Which activities of an organisation were executed; without one, those of no activity that is there."""
+        found = self._rows(_STRAY_EXECUTIONS) if organisation_id is None else self._rows(_EXECUTIONS, organisation_id)
+        return (row[0] for row in found)
 
-    def execution_of(self, activity_id: str) -> int | None:
+    def execution_of(self, activity_id: str | None) -> int | None:
         """Whether the activity was executed with success; None where nothing is known of that."""
         row = self._one("SELECT success FROM executions WHERE activity_id = ?", activity_id)
         return None if row is None else int(row[0])
 
-    def revocations(self) -> Iterator[tuple[str, str, str]]:
-        """Attestation, organisation, and the activity in which it was revoked."""
-        rows = self._rows("SELECT attestation_id, organisation_id, activity_id FROM revocations")
-        return ((row[0], row[1], row[2]) for row in rows)
+    def revocations(self, organisation_id: str) -> Iterator[Revoked]:
+        """The attestations an organisation has revoked."""
+        return map(Revoked._make, self._rows(_REVOCATIONS, organisation_id))
 
-    def subject_keys(self) -> Iterator[tuple[str, str, bytes | None]]:
-        """Every subject, its organisation, and its key in its kept form, none where it was erased."""
-        rows = self._rows("SELECT subject_id, organisation_id, key FROM subjects ORDER BY subject_id")
-        return ((row[0], row[1], row[2]) for row in rows)
+    def revocation_of(self, attestation_id: str | None) -> Revoked | None:
+        """The revocation of an attestation."""
+        row = self._one(_REVOCATION, attestation_id)
+        return None if row is None else Revoked(*row)
 
-    def subject_key(self, subject_id: str) -> tuple[bytes | None] | None:
+    def agents(self, organisation_id: str) -> dict[str, tuple[int, str]]:
+        """Trust and standing of every agent."""
+        rows = self._rows("SELECT agent_id, trust, status FROM agents WHERE organisation_id = ?", organisation_id)
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def halted(self, organisation_id: str) -> bool:
+        """Whether the kill switch of an organisation is thrown."""
+        row = self._one("SELECT halted_at FROM organisations WHERE organisation_id = ?", organisation_id)
+        return row is not None and row[0] is not None
+
+    def keys(self, organisation_id: str) -> dict[str, bool]:
+        """Every key in the order they were made, and whether it was revoked."""
+        statement = "SELECT key_id, revoked_at IS NOT NULL FROM keys WHERE organisation_id = ? ORDER BY created_at"
+        return {row[0]: bool(row[1]) for row in self._rows(statement, organisation_id)}
+
+    def erased(self, organisation_id: str) -> dict[str, str]:
+        """The subjects whose keys were destroyed, and their names."""
+        statement = "SELECT subject_id, name FROM subjects WHERE organisation_id = ? AND key IS NULL"
+        return {row[0]: row[1] for row in self._rows(statement, organisation_id)}
+
+    def subject_key(self, subject_id: str | None) -> tuple[bytes | None] | None:
         """The key of a subject in its kept form, none where it was erased; nothing where there is no such subject."""
         row = self._one("SELECT key FROM subjects WHERE subject_id = ?", subject_id)
         return None if row is None else (row[0],)
@@ -205,9 +255,8 @@ def _begin(connection: sqlite3.Connection, file: Path) -> None:
     except sqlite3.Error as error:
         raise Unreadable(f"{file} is no database that can be read: {error}") from error
     _require_version(version)
-    missing = [table for table in TABLES if table not in kept]
-    if missing:
-        raise Unreadable(f"{file} has lost its table `{missing[0]}`: restore it from a backup")
+    if not kept >= TABLES:
+        raise Unreadable(f"{file} has lost its table `{min(TABLES - kept)}`: restore it from a backup")
 
 
 def _require_version(version: int) -> None:

@@ -261,7 +261,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         conduct, offences = usage.conduct.after(settlement.mark, at)
         fallout = self._degrade(settlement, offences) if offences else ()
         # A new level begins a new record.
-        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attestation_id is not None)
+        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attested)
         return Usage(spent, conduct, merit), fallout
 
     def _refuse_commit(self, settlement: Settlement) -> ErrorCode | None:

@@ -1,5 +1,6 @@
 """Whom content is about: their keys as they are kept, and what happens to content whose time is over."""
 
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
@@ -11,6 +12,8 @@ _SELECT = "SELECT subject_id, organisation_id, name, key, created_at, erased_at 
 _FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL ORDER BY subject_id LIMIT 1"
 _DROPPED = "content_dropped"
 """Up to which activity content was dropped: so that nobody looks through all of them again."""
+_RENAMED = "conversations_renamed"
+_RENAME = "UPDATE conversations SET conversation_id = ? WHERE agent_id = ? AND conversation_id = ?"
 _SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? ORDER BY sequence LIMIT ?"
 _DROP = "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?"
 
@@ -34,6 +37,14 @@ class SubjectTable(Archive):
     def add_subject(self, subject: Subject) -> Ticket[None]:
         """Keep a new subject: on disk no later than whatever is written after it."""
         return self._write(("INSERT INTO subjects VALUES (?, ?, ?, ?, ?, ?)", tuple(subject)))
+
+    def rename_conversations(self, name: Callable[[str], str]) -> Ticket[None] | None:
+        """File the conversations of before under names that tell nobody, once."""
+        if self._one("SELECT 1 FROM meta WHERE name = ?", (_RENAMED,)) is not None:
+            return None
+        found = self._all("SELECT agent_id, conversation_id FROM conversations", ())
+        renamed = [(_RENAME, (name(conversation_id), agent_id, conversation_id)) for agent_id, conversation_id in found]
+        return self._write(*renamed, ("INSERT INTO meta VALUES (?, '1')", (_RENAMED,)))
 
     def drop_content(self, before: float, limit: int) -> Ticket[None] | None:
         """Drop the content of the oldest activities, of as many as `limit`; None where none is so old."""

@@ -53,8 +53,7 @@ def tally_row(
     agent_id: str, decision: Decision, activity: Activity, *, actions: int
 ) -> tuple[str, int, str, int, int, int]:
     """What an activity adds to the running sums of its day."""
-    attested = int(activity.attestation_id is not None)
-    return (agent_id, int(activity.at // DAY), decision, actions, activity.cost, attested)
+    return (agent_id, int(activity.at // DAY), decision, actions, activity.cost, int(activity.attested))
 
 
 def _activity_row(organisation_id: str, agent_id: str, activity: Activity, index: int) -> Row:

@@ -276,7 +276,14 @@ def _execution(number: int) -> Execution:
 
 def _log() -> Log:
     def receipt(index: int) -> Receipt:
-        leaf = '{"activity_id":"%s","by":"gate","event":"registered","time_ms":1764547200000,"v":2}' % _id("act", index)
+        known = {
+            "activity_id": _id("act", index),
+            "by": "gate",
+            "event": "registered",
+            "time_ms": 1764547200000,
+            "v": 2,
+        }
+        leaf = msgspec.json.encode(known).decode()
         return Receipt(index=index, leaf=leaf, path=tuple(f"{n:064x}" for n in range(15)), head=_HEAD)
 
     return Log(

@@ -27,7 +27,7 @@ def recall(case: Case, services: Services) -> Case | Answer:
         return denied(ErrorCode.BAD_OPTION, "Idempotency-Key must be 1 to 255 printable ASCII characters")
     asked = hashlib.sha256(canonical([case.action_raw, case.context_raw, case.options_raw])).hexdigest()
     body_hash = services.vault.fingerprint(asked)
-    claim = services.store.claim_key(case.agent_id, key, body_hash, case.now)
+    claim = services.store.claim_key(case.agent_id, services.vault.fingerprint(key), body_hash, case.now)
     if claim.refusal is not None:
         return denied(ErrorCode.KEY_REUSED, claim.refusal)
     if claim.remembered is not None:
@@ -36,7 +36,7 @@ def recall(case: Case, services: Services) -> Case | Answer:
 
 
 def remembered_answer(case: Case, remembered: Remembered, services: Services) -> Answer:
-    """The stored answer, its attestation or receipt issued again from the log."""
+    """The stored answer, its attestation or receipt issued again from the log; of a revoked one only that it was."""
     entry = services.store.find_activity(case.agent_id, remembered.activity_id)
     if entry is None:
         return denied(ErrorCode.TAMPERING_FOUND, "the activity of a stored answer is missing from the log")
@@ -45,7 +45,12 @@ def remembered_answer(case: Case, remembered: Remembered, services: Services) ->
     if stored.state != KEPT:
         return denied(ErrorCode.TAMPERING_FOUND, f"the stored answer is {stored.state}")
     answer = _answer.decode(stored.text)
-    return msgspec.structs.replace(answer, attestation=_proof_again(entry, services)) if answer.permits else answer
+    if not answer.permits:
+        return answer
+    kept = leaf.decode(entry.leaf)
+    if kept.attestation_id is not None and services.store.revoked(kept.attestation_id) is not None:
+        return msgspec.structs.replace(answer, attestation=None, verified_query=None)
+    return msgspec.structs.replace(answer, attestation=_proof_again(entry, kept, services))
 
 
 def memory_place(agent_id: str, key: str) -> str:
@@ -53,8 +58,8 @@ def memory_place(agent_id: str, key: str) -> str:
     return f"{agent_id}:{key}"
 
 
-def _proof_again(entry: Entry, services: Services) -> str | Receipt | None:
-    kept, organisation_id, index = leaf.decode(entry.leaf), entry.organisation_id, entry.log_index
+def _proof_again(entry: Entry, kept: leaf.Leaf, services: Services) -> str | Receipt | None:
+    organisation_id, index = entry.organisation_id, entry.log_index
     if kept.attestation_id is None:
         return None if services.store.in_memory else receipt_again(entry.leaf, organisation_id, index, services)
     content = msgspec.json.decode(services.vault.content(entry, kept.activity_id).text)

@@ -9,7 +9,9 @@ from qwed.words import ErrorCode
 
 def reserve_step(case: Case, services: Services) -> Case | Answer:
     """The case holding its step, or LOOP-001 / LOOP-002."""
-    outcome = services.store.reserve_step(case.agent, case.context.conversation_id, case.step)
+    # Under a keyed name: what callers call their conversations may name people.
+    conversation = services.vault.fingerprint(case.context.conversation_id)
+    outcome = services.store.reserve_step(case.agent, conversation, case.step)
     if isinstance(outcome, ErrorCode):
         return refuse_step(case, outcome, services.settings.max_steps)
     return replace(case, reservation=outcome)

@@ -11,7 +11,7 @@ from qwed.kernel.case import Case
 from qwed.kernel.change import GATE, notices_of
 from qwed.kernel.content import read_content
 from qwed.kernel.judgement import Judgement
-from qwed.kernel.payload import Payload, encoded, shown_action, shown_text, with_more
+from qwed.kernel.payload import Payload, encoded, shown_action, shown_name, shown_text, with_more
 from qwed.kernel.proof import attestation_of, receipt_of
 from qwed.kernel.services import Services
 from qwed.kernel.stages.authenticate import refuse_inactive
@@ -249,7 +249,7 @@ def _mark_of(case: Case, outcome: Outcome) -> Mark:
 def _payload_of(case: Case, outcome: Outcome) -> str:
     judged, context = case.judgement, case.context
     intent = context.user_intent if context is not None else None
-    conversation_id = context.conversation_id if context is not None else None
+    conversation_id = shown_name(context.conversation_id) if context is not None else None
     if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
         return with_more(judged.kept, conversation_id, outcome.chain)
     about = judged.payload if judged is not None else _unjudged(case, outcome)
@@ -294,7 +294,8 @@ def _memory_of(case: Case, outcome: Outcome, key: SubjectKey, now: float, servic
         return key.seal(place, _encode(_answer_of(case, outcome, settled)).decode()).encode()
 
     expires_at = now + services.settings.idempotency_ttl_seconds
-    return Memory(case.idempotency_key, case.body_hash, answer, expires_at, key.subject_id)
+    name = services.vault.fingerprint(case.idempotency_key)
+    return Memory(name, case.body_hash, answer, expires_at, key.subject_id)
 
 
 def _answer_of(case: Case, outcome: Outcome, settled: Settled) -> Answer:

@@ -49,6 +49,8 @@ CREATE TABLE chains (
 
 -- Hashes that a guess could be compared with give way to keyed ones; a loop that began before is counted anew.
 UPDATE conversations SET fingerprint = '', repeats = 0, window = '';
+-- Conversations that there are already get keyed names when the store is next opened.
+INSERT INTO meta SELECT 'conversations_renamed', '1' WHERE NOT EXISTS (SELECT 1 FROM conversations);
 UPDATE approvals SET action_hash = '';
 -- Answers in the clear, which live for a day.
 DELETE FROM memories;

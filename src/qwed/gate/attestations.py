@@ -1,0 +1,39 @@
+"""The verbs of a Gate that are about attestations after they were issued."""
+
+from qwed.gate.reply import Reply, told
+from qwed.kernel import attestations
+from qwed.kernel.bodies import read_fields
+from qwed.kernel.change import Actor
+from qwed.kernel.services import Services
+from qwed.kernel.signing_keys import rotate_key, signing_keys_view
+from qwed.waiting import in_thread
+
+_PATIENCE = 60.0
+
+
+class AttestationVerbs:
+    """INTERFACES 4, in process."""
+
+    services: Services
+    _owner: Actor
+
+    def verify_attestation(self, jwt: str) -> Reply:
+        """Whether a token is one of ours and to be relied on now: `valid`, its `claims`, and the `error` where not."""
+        return Reply(attestations.check(told(attestations.read_jwt({"jwt": jwt})), self.services))
+
+    def get_attestation(self, attestation_id: str) -> Reply:
+        """One attestation of this organisation, issued again from the log."""
+        found = told(attestations.find_own(attestation_id, self._owner.organisation_id, self.services))
+        return Reply(told(attestations.attestation_view(found, self.services)))
+
+    def revoke_attestation(self, attestation_id: str, reason: str) -> Reply:
+        """The attestation, which nobody should rely on from now on."""
+        said = told(read_fields({"reason": reason}, ("reason",)))
+        walk = attestations.revoke(attestation_id, said["reason"], self._owner, self.services)
+        return Reply(told(in_thread(walk, _PATIENCE)))
+
+    def rotate_signing_key(self, reason: str) -> Reply:
+        """Sign with another key from now on; the old ones stay in the JWKS."""
+        said = told(read_fields({"reason": reason}, ("reason",)))
+        told(in_thread(rotate_key(said["reason"], self._owner, self.services), _PATIENCE))
+        return Reply(signing_keys_view(self.services))

@@ -1,0 +1,358 @@
+"""The witness beside a real log: what is published and when, and how another past is noticed."""
+
+import json
+import logging
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import qwed
+from qwed.gate import Gate
+from qwed.ledger.sequencer import Head
+from qwed.settings import SettingsError
+from qwed.store.protocol import StoreError
+from qwed.witness.places import Outcome, Place, StandardOutput, WitnessFile
+from qwed.witness.witness import Witness
+from tests.support.failing import Failing
+from tests.support.receivers import PATIENCE, Receiver, answering, dead_port
+from tests.support.server import SERVE, Server
+
+QUICK = 0.01
+OFTEN = 3600.0
+"""Longer than a test takes: then only the start and the end publish."""
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    with qwed.open(tmp_path / "data") as opened:
+        yield opened
+
+
+def agent_of(gate: Gate) -> str:
+    return str(gate.register_agent(name="witnessed", principal_id="ops").agent_id)
+
+
+def heads_in(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def sizes_in(file: Path) -> list[int]:
+    return [head["size"] for head in heads_in(file)]
+
+
+class Pipe:
+    """A standard output, read line by line; the wait for a line is the wait for what was published."""
+
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        self._reader = os.fdopen(reading)
+        self.place = StandardOutput(self._writing)
+
+    def next(self) -> dict[str, Any]:
+        head: dict[str, Any] = json.loads(self._reader.readline())["qwed_head"]
+        return head
+
+    def close(self) -> None:
+        os.close(self._writing)
+        self._reader.close()
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    opened = Pipe()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def witness(gate: Gate) -> Iterator[Callable[..., Witness]]:
+    """Starts one beside the gate; it is closed before it."""
+    started: list[Witness] = []
+
+    def start(*places: Place, log: Any = None, seconds: float = QUICK) -> Witness:
+        services = gate.services
+        made = Witness(log or services.store, services.signer.keyring, places, seconds)
+        started.append(made)
+        made.start()
+        return made
+
+    yield start
+    for one in started:
+        one.close()
+
+
+class Troubled:
+    """A place that does what it is told: fail, or not; `turns` is waited on."""
+
+    kind = "file"
+    name = "file:troubled"
+
+    def __init__(self, *outcomes: str | BaseException | None) -> None:
+        self._outcomes = list(outcomes)
+        self.published: list[Head] = []
+        self.turns = threading.Semaphore(0)
+
+    async def publish(self, heads: Sequence[Head]) -> Outcome:
+        outcome = self._outcomes.pop(0) if self._outcomes else None
+        self.turns.release()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        if outcome is not None:
+            return Outcome(0, outcome)
+        self.published.extend(heads)
+        return Outcome(len(heads))
+
+    def wait(self, turns: int) -> None:
+        for _ in range(turns):
+            assert self.turns.acquire(timeout=PATIENCE)
+
+
+# When
+
+
+def test_the_newest_head_is_published_at_the_start_and_at_the_end(gate: Gate, witness: Any, tmp_path: Path) -> None:
+    agent_of(gate)
+    pipe, file = Pipe(), WitnessFile(tmp_path / "heads")
+    started = witness(file, pipe.place, seconds=OFTEN)
+    assert pipe.next()["size"] == 1
+    agent_of(gate)
+    agent_of(gate)
+    started.close()
+    assert pipe.next()["size"] == 3
+    pipe.close()
+    assert sizes_in(file.file) == [1, 3]
+    assert heads_in(file.file)[-1]["signature"] == gate.services.store.latest_head(gate.organisation_id)
+
+
+def test_what_has_grown_is_published_at_the_next_turn_and_nothing_twice(gate: Gate, witness: Any, pipe: Pipe) -> None:
+    started = witness(pipe.place)
+    for size in range(1, 4):
+        agent_of(gate)
+        assert pipe.next()["size"] == size
+    assert (started.published["stdout"], started.state) == (3, "ready")
+
+
+def test_every_organisation_has_its_heads(gate: Gate, witness: Any, pipe: Pipe) -> None:
+    agent_of(gate)
+    started = witness(pipe.place)
+    assert pipe.next()["log_id"] == gate.organisation_id
+    from qwed.kernel.change import GATE, Actor
+    from qwed.kernel.organisations import add_organisation
+    from qwed.waiting import in_thread
+
+    made = in_thread(add_organisation("second", Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
+    found = {(head["log_id"], head["size"]) for head in (pipe.next(), pipe.next())}
+    assert found == {(gate.organisation_id, 2), (made.organisation_id, 1)}
+    assert started.published["stdout"] == 3
+
+
+def test_an_empty_log_has_nothing_to_publish(witness: Any, tmp_path: Path) -> None:
+    witness(WitnessFile(tmp_path / "heads")).close()
+    assert not (tmp_path / "heads").exists()
+
+
+def test_without_a_place_there_is_no_thread(gate: Gate, witness: Any) -> None:
+    before = threading.active_count()
+    started = witness()
+    assert (started.state, threading.active_count()) == ("none", before)
+
+
+def test_after_a_restart_what_the_file_has_is_not_written_again(tmp_path: Path) -> None:
+    file, place = tmp_path / "heads", tmp_path / "data"
+    for _ in range(3):
+        with qwed.open(place, witness=(f"file:{file}",)):
+            pass
+    assert sizes_in(file) == []
+    for _ in range(3):
+        with qwed.open(place, witness=(f"file:{file}",)) as gate:
+            if not sizes_in(file):
+                agent_of(gate)
+    assert sizes_in(file) == [1]
+
+
+def test_a_place_that_cannot_be_used_stops_the_opening_and_leaves_nothing_open(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="QWED_WITNESS"):
+        qwed.open(tmp_path / "data", witness=("https://localhost/",))
+    with qwed.open(tmp_path / "data"):
+        pass
+
+
+# What fails
+
+
+def test_a_witness_that_fails_is_said_once_for_each_change_and_tried_again(
+    gate: Gate, witness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "qwed.witness")
+    agent_of(gate)
+    place = Troubled("a full disk", "a full disk", "another trouble", None, OSError("a surprise"), None)
+    started = witness(place)
+    place.wait(4)
+    agent_of(gate)
+    place.wait(2)
+    started.close()
+    said = [(record.getMessage(), getattr(record, "why", None)) for record in caplog.records]
+    again = ("a witness is published to again", None)
+    assert said == [("a witness fails", "a full disk"), again, ("a witness fails", "OSError: a surprise"), again]
+    assert [head.size for head in place.published] == [1, 2]
+    assert (started.failed["file"], started.published["file"], started.state) == (4, 2, "ready")
+
+
+def test_a_place_that_fails_holds_up_no_other_and_no_decision(gate: Gate, witness: Any, pipe: Pipe) -> None:
+    place = Troubled(*["never works"] * 10_000)
+    started = witness(place, pipe.place)
+    agent_of(gate)
+    assert pipe.next()["size"] == 1
+    place.wait(3)
+    assert started.state == "failing"
+
+
+def test_a_store_that_cannot_be_read_for_a_moment_is_a_failing_turn(gate: Gate, witness: Any, pipe: Pipe) -> None:
+    agent_of(gate)
+    log = Failing(gate.services.store, "latest_heads", StoreError("could not read"), once=True)
+    started = witness(pipe.place, log=log)
+    assert pipe.next()["size"] == 1
+    assert started.failed["stdout"] == 1
+
+
+def test_closing_does_not_wait_for_a_receiver_that_is_gone(gate: Gate, tmp_path: Path) -> None:
+    agent_of(gate)
+    url = f"http://127.0.0.1:{dead_port()}/"
+    gate.close()
+    with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as again:
+        agent_of(again)
+    assert not again._witness._thread.is_alive()
+    assert again._witness.state == "failing"
+
+
+def test_a_receiver_hears_of_the_start_and_of_the_end(tmp_path: Path) -> None:
+    there = Receiver(answering(200))
+    url = there.url(scheme="http")
+    with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as gate:
+        agent_of(gate)
+    assert json.loads(there.next().body)["size"] == 1
+    there.close()
+
+
+# Another past
+
+
+def copied(data: Path, to: Path) -> Path:
+    """The data directory of a gate that is closed, put elsewhere."""
+    shutil.copytree(data, to)
+    return to
+
+
+def grown(data: Path, file: Path, times: int) -> Witness:
+    """The log in `data`, so many leaves longer, with its witness, which has ended."""
+    with qwed.open(data, witness=(f"file:{file}",)) as gate:
+        for _ in range(times):
+            agent_of(gate)
+    return gate._witness
+
+
+def test_an_older_copy_of_the_database_is_noticed_and_stays_noticed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    older = copied(data, tmp_path / "older")
+    grown(data, file, 3)
+    assert sizes_in(file) == [2, 5]
+    found = grown(older, file, 0)
+    assert found.state == "contradicted"
+    (contradiction,) = found.contradicted.values()
+    assert (contradiction.size, contradiction.why) == (5, "the log has only 2 entries: an older copy was put back")
+    record = next(record for record in caplog.records if record.levelname == "ERROR")
+    assert record.getMessage() == "the log contradicts a head that was published"
+    assert vars(record)["log_id"] == contradiction.log_id
+    # It goes on, and grows past the head it contradicts; what was published is not forgotten over that.
+    assert grown(older, file, 4).state == "contradicted"
+    assert sizes_in(file) == [2, 5, 6]
+    last = grown(older, file, 0)
+    (contradiction,) = last.contradicted.values()
+    assert (contradiction.size, contradiction.why) == (5, "the log had another root at that size: its past is another")
+
+
+def test_the_right_database_put_back_ends_the_alarm(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    older = copied(data, tmp_path / "older")
+    grown(data, file, 1)
+    assert grown(older, file, 0).state == "contradicted"
+    assert grown(data, file, 0).state == "ready"
+
+
+def test_a_log_that_is_gone_is_noticed_by_our_own_signature_and_another_nodes_is_none_of_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    assert grown(tmp_path / "other", file, 1).state == "ready"
+    strange = [vars(record) for record in caplog.records if record.name == "qwed.witness"]
+    assert [(record["what"], record["count"]) for record in strange] == [("heads of other logs", 1)]
+    (data / "qwed.db").unlink()
+    found = grown(data, file, 0)
+    assert (found.state, [each.size for each in found.contradicted.values()]) == ("contradicted", [2])
+
+
+def test_a_tree_that_was_changed_under_its_heads_is_noticed(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    with sqlite3.connect(data / "qwed.db") as connection:
+        connection.execute("UPDATE activities SET nodes = replace(nodes, 'a', 'b') WHERE log_index = 1")
+    connection.close()
+    assert grown(data, file, 0).state == "contradicted"
+
+
+def test_lines_that_are_no_heads_are_told_and_are_no_alarm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    with file.open("a") as lines:
+        lines.write('{"log_id": 3, "signature": ""}\nnothing\n\n{"log_id": "or')
+    assert grown(data, file, 1).state == "ready"
+    told = next(vars(record) for record in caplog.records if record.name == "qwed.witness")
+    assert (told["what"], told["count"]) == ("lines that hold no head", 3)
+    assert json.loads(file.read_text().splitlines()[-1])["size"] == 3
+
+
+# The server
+
+
+def test_a_server_says_that_its_log_was_contradicted_and_goes_on_deciding(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 1)
+    older = copied(data, tmp_path / "older")
+    grown(data, file, 1)
+    server = Server(older, QWED_WITNESS=f"stdout,file:{file}")
+    try:
+        with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
+            ready = client.get("/ready")
+            while ready.json()["parts"]["engines"] != "ready" or ready.json()["parts"]["witness"] == "ready":
+                ready = client.get("/ready")
+            assert (ready.status_code, ready.json()["ready"]) == (503, False)
+            assert ready.json()["parts"]["witness"] == "contradicted"
+            body = {"name": "still", "principal_id": "ops"}
+            assert client.post("/agents/register", json=body).status_code == 201
+            metrics = client.get("/metrics").text.splitlines()
+    finally:
+        assert server.stop() == 0
+    assert "qwed_witness_contradicted 1.0" in metrics
+    assert any(line.startswith('qwed_witness_total{outcome="published",place="stdout"}') for line in metrics)
+    assert '"event": "the log contradicts a head that was published"' in server.log.read_text()
+    assert sizes_in(file) == [1, 2, 2]
+
+
+def test_a_server_without_a_witness_says_so_and_one_with_a_bad_place_does_not_start(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="QWED_WITNESS: `https://10.0.0.1/` cannot be used: "):
+        Server(tmp_path / "data", SERVE, QWED_WITNESS="https://10.0.0.1/")
+    with pytest.raises(RuntimeError, match="QWED_WITNESS: `syslog` cannot be used: "):
+        Server(tmp_path / "data", SERVE, QWED_WITNESS="syslog")
+    assert not (tmp_path / "data").exists()
