@@ -94,8 +94,8 @@ class RowCheck:
         for level, found in enumerate(hashes):
             left = self._last.get(level - 1)
             # Where a row is missing there is nothing to compare with, and the gap is told elsewhere.
-            known = level > 0 and left is not None and left[0] == 2 * position
-            if known and node_hash(left[1], hashes[level - 1]) != found:
+            beside = left[1] if left is not None and left[0] == 2 * position else None
+            if level and beside is not None and node_hash(beside, hashes[level - 1]) != found:
                 yield f"the kept hash of the {1 << level} entries that end with it is not theirs"
             position >>= 1
         self._remember(row.log_index, hashes)

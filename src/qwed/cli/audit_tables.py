@@ -1,4 +1,4 @@
-"""The tables beside a log against its leaves: approvals, executions, revocations, erasures, agents, keys, organisations.
+"""The tables beside a log against its leaves: approvals, executions, revocations, erasures, agents, keys and the like.
 
 They are what the server goes by; a row that no leaf bears out was put there past it.
 """

@@ -53,6 +53,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.api.logs import configure
     from qwed.api.server import Server
     from qwed.guards.startup_hooks import require_clean_environment
+    from qwed.kernel.soundness import LogDamaged
     from qwed.kernel.wiring import open_services
     from qwed.ledger.keyring import KeyringError
     from qwed.store.migrate import NewerDatabase
@@ -67,7 +68,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     try:
         require_places(settings)
         opened = open_services(settings)
-    except (DataDirectoryInUse, KeyringError, NewerDatabase, PermissionError, SettingsError) as error:
+    except (DataDirectoryInUse, KeyringError, LogDamaged, NewerDatabase, PermissionError, SettingsError) as error:
         return _sorry(str(error))
     app = App(opened.services)
     config = uvicorn.Config(

@@ -10,6 +10,7 @@ from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Verdicts
 from qwed.kernel.organisations import minted
 from qwed.kernel.services import Services
+from qwed.kernel.soundness import require_sound
 from qwed.kernel.vault import Vault
 from qwed.ledger.attest import Signer
 from qwed.ledger.keyring import Keyring, fresh_keyring, open_keyring
@@ -59,6 +60,7 @@ def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock |
 def _around(
     store: Store, settings: Settings, clock: Clock, directory: Path | None, sequencer: Sequencer, keyring: Keyring
 ) -> Opened:
+    require_sound(store, keyring)
     master = fresh_master() if directory is None else master_from(directory / MASTER_FILE)
     pool = EnginePool(ENGINES.values(), size=settings.engine_workers or None, memory_mb=settings.engine_memory_mb)
     services = Services(

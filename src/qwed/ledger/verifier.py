@@ -31,7 +31,6 @@ _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 # What members must read like as JSON: one that is absent reads as nothing.
 _TEXT, _WHOLE, _HASH = '".+"', "0|[1-9][0-9]{0,15}", '"[0-9a-f]{64}"'
 _JWK = {'"EC"': "kty", '"P-256"': "crv", '"[0-9A-Za-z_-]{43}"': "x y kid", '("ES256")?': "alg", '("sig")?': "use"}
-_HEAD = {_TEXT: "log_id", _WHOLE: "size", _HASH: "root", '"[0-9-]{10}T[0-9:]{8}([.][0-9]{1,9})?Z"': "time"}
 _CLAIMS = {
     _TEXT: "iss sub jti qwed.activity_id",
     _WHOLE: "iat exp qwed.log.index qwed.log.size",
@@ -48,6 +47,12 @@ _LINKS = (
     {_TEXT: "chain_id previous_attestation", "[1-9][0-9]{0,15}": "chain_index"},
 )
 _RECEIPT = {_WHOLE: "index", _TEXT: "leaf", rf"\[({_HASH},?)*\]": "path", r"\{.*\}": "head"}
+_HEAD = re.compile(
+    rf'{{"log_id":"[^"\\]+","root":{_HASH},"size":({_WHOLE}),"time":"[0-9-]{{10}}T[0-9:]{{8}}([.][0-9]{{1,9}})?Z"}}'
+)
+# A leaf without escapes and inner objects is canonical if its members stand in order; this is three times as fast.
+_MEMBER = r'"[a-z_]++":(?:"[^"\\\x00-\x1f]*+"|0|-?[1-9][0-9]*+|true|false|null)'
+_PLAIN = re.compile(rf"{{{_MEMBER}(?:,{_MEMBER})*+}}")
 _ENTRY = frozenset({"index", "leaf", "leaf_hash", "payload", "salt", "erased"})
 
 
@@ -146,10 +151,11 @@ _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",
 def _object(data: str | bytes, decoder: json.JSONDecoder = _whole_numbers) -> dict[str, Any]:
     """The JSON object in `data`, or Invalid."""
     try:
-        text = (data.encode() if isinstance(data, str) else data).decode()
-        value = decoder.decode(text)
+        text = (data.encode() if isinstance(data, str) else data).decode().strip(" \t\r\n")
+        value, end = decoder.raw_decode(text)
         if "\\u" in text:
             _canonical(value).encode()  # refuses half of a surrogate pair, which could not be printed
+        _require(end == len(text), "001", "something follows it")
     except (ValueError, RecursionError) as error:
         raise Invalid("001", f"it is not valid JSON: {str(error)[:80].lower()}") from None
     if not isinstance(value, dict):
@@ -237,7 +243,7 @@ class Head(NamedTuple):
 def read_head(head: Mapping[str, Any], keys: Keys | None) -> Head:
     """What a head says, or Invalid unless one of the keys signed it; `None` leaves the signature unchecked."""
     kid, said = _open(head.get("signature") if isinstance(head, Mapping) else None, HEAD, keys)
-    _require(not _misfit(said, _HEAD) and len(said) == 4, "007", "it is not a head: `log_id`, `size`, `root`, `time`")
+    _require(_HEAD.fullmatch(_canonical(said)), "007", "it is not a head: `log_id`, `root`, `size`, `time`")
     _require({**said, "signature": head["signature"]} == dict(head), "003", "it does not say what was signed")
     return Head(said["log_id"], said["size"], bytes.fromhex(said["root"]), said["time"], kid)
 
@@ -308,7 +314,8 @@ def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
 
 def _leaf(text: str) -> dict[str, Any]:
     members = _object(text)
-    _require(_canonical(members) == text, "001", "its leaf is not canonical JSON")
+    plain = _PLAIN.fullmatch(text) and list(members) == sorted(members)
+    _require(plain or _canonical(members) == text, "001", "its leaf is not canonical JSON")
     _require(isinstance(members.get("activity_id"), str), "001", "its leaf names no activity")
     return members
 
@@ -346,6 +353,7 @@ class _Reading:
         self.tree, self.activities, self.findings, self.where = Tree(), array("q"), list[Finding](), ""
         self.log_id, self.next, self.agreed, self.covered, self.differs = "", 0, 0, 0, False
         self.published: Keys | None = None
+        self.takers = {"entry": self.entry, "head": self.head, "qwed_log": self.begin, "keys": self.end}
         self.size_then, self.root_then = given.get("size") if isinstance(given, Mapping) else None, EMPTY_ROOT
         # Of the heads, those whose signatures are checked at the end, when the keys are known.
         self.heads, self.stride, self.firsts, self.sample, self.last = 0, 1, dict[str, str](), list[str](), ""
@@ -361,12 +369,11 @@ class _Reading:
 
     def line(self, line: str | bytes) -> None:
         """Take in one line, which is of the kind that its first member says."""
-        _require(len(line) <= MAX_LINE, "001", f"it is longer than {MAX_LINE} bytes")
+        _require(len(line) <= MAX_LINE, "001", "it is longer than 16 MiB")
         item = _object(line)
-        takers = {"entry": self.entry, "head": self.head, "qwed_log": self.begin, "keys": self.end}
         kind = next(iter(item), "")
-        _require(kind in takers and self.published is None, "001", "it is nothing that belongs there")
-        takers[kind](item)
+        _require(kind in self.takers and self.published is None, "001", "it is nothing that belongs there")
+        self.takers[kind](item)
 
     def begin(self, item: dict[str, Any]) -> None:
         """Take in the name of the log."""

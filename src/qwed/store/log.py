@@ -18,18 +18,15 @@ _SELECT_NODES = "SELECT nodes FROM activities WHERE organisation_id = ? AND log_
 _SELECT_ENTRIES = (
     "SELECT log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= ? ORDER BY log_index LIMIT ?"
 )
-# Looked up in the indices, because this is asked at every start.
-_SELECT_BEHIND = (
-    "SELECT organisation_id FROM organisations o "
-    "WHERE (SELECT max(log_index) + 1 FROM activities a WHERE a.organisation_id = o.organisation_id) > "
-    "coalesce((SELECT max(size) FROM heads h WHERE h.organisation_id = o.organisation_id), 0)"
-)
+BEHIND = "log_behind"
+"""In `meta` while leaves that were kept before there were trees wait for theirs."""
 _SELECT_BACKLOG = (
     "SELECT organisation_id, log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= "
     "coalesce((SELECT max(size) FROM heads WHERE organisation_id = ?), 0) ORDER BY log_index LIMIT ?"
 )
 _SELECT_LATEST = (
-    "SELECT (SELECT h.signature FROM heads h WHERE h.organisation_id = o.organisation_id ORDER BY h.size DESC LIMIT 1) "
+    "SELECT o.organisation_id, "
+    "(SELECT h.signature FROM heads h WHERE h.organisation_id = o.organisation_id ORDER BY h.size DESC LIMIT 1) "
     "FROM organisations o ORDER BY o.rowid"
 )
 """A step for each organisation, not for each head."""
@@ -84,12 +81,15 @@ def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> N
         found: Row | None = connection.execute(statement, values).fetchone()
         return found
 
-    for (organisation_id,) in connection.execute(_SELECT_BEHIND).fetchall():
+    if one("SELECT 1 FROM meta WHERE name = ?", (BEHIND,)) is None:
+        return
+    for (organisation_id,) in connection.execute("SELECT organisation_id FROM organisations").fetchall():
         which = (organisation_id, organisation_id, _BACKLOG)
         while backlog := connection.execute(_SELECT_BACKLOG, which).fetchall():
             _catch_up(
                 connection, backlog, sequencer.integrate(backlog, lambda log, wanted: read_nodes(one, log, wanted))
             )
+    connection.execute("DELETE FROM meta WHERE name = ?", (BEHIND,))
 
 
 def _catch_up(connection: sqlite3.Connection, backlog: list[Row], grown: Integration) -> None:
@@ -124,7 +124,16 @@ class LogTable(Archive):
 
     def latest_heads(self) -> Sequence[str]:
         """The newest head of every log."""
-        return [row[0] for row in self._all(_SELECT_LATEST, ()) if row[0] is not None]
+        return [signature for _log, signature in self.newest_heads() if signature is not None]
+
+    def newest_heads(self) -> Sequence[tuple[str, str | None]]:
+        """Every organisation with the newest head of its log, if there is one."""
+        return [(row[0], row[1]) for row in self._all(_SELECT_LATEST, ())]
+
+    def leaves(self, organisation_id: str) -> int:
+        """How many leaves are there, whether or not a head covers them."""
+        row = self._one("SELECT max(log_index) + 1 FROM activities WHERE organisation_id = ?", (organisation_id,))
+        return 0 if row is None or row[0] is None else int(row[0])
 
     def first_head(self, organisation_id: str, index: int) -> str | None:
         """The first head that contains this leaf."""

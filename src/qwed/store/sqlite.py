@@ -358,10 +358,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
 
     def _next(self, organisation_id: str) -> int:
         index = self._next_index.get(organisation_id)
-        if index is None:
-            row = self._one("SELECT max(log_index) + 1 FROM activities WHERE organisation_id = ?", (organisation_id,))
-            index = (row[0] if row else None) or 0
-        return index
+        return self.leaves(organisation_id) if index is None else index
 
     # Looking
 

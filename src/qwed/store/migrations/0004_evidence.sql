@@ -32,6 +32,8 @@ CREATE TABLE heads (
     PRIMARY KEY (organisation_id, size)
 ) STRICT, WITHOUT ROWID;
 
+INSERT INTO meta SELECT 'log_behind', '1' WHERE EXISTS (SELECT 1 FROM activities);
+
 CREATE TABLE revocations (
     attestation_id TEXT PRIMARY KEY,
     organisation_id TEXT NOT NULL,
