@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import engines, in_process, over_http, under_fire
+from benchmarks import appending, engines, in_process, over_http, under_fire
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -23,8 +23,10 @@ def main() -> int:
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
         resident = ("idle server, resident MB, workers apart", f"{rig.resident_mb:.0f}", "< 120")
+    _say("the log: appending to ten leaves and to a million")
+    logged = _logged()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *outside, resident, *_under_fire()])
+    _print([*inside, *judged, *outside, resident, *logged, *_under_fire()])
     return 0
 
 
@@ -54,6 +56,16 @@ def _judged(seen: dict[str, list[float]]) -> list[Row]:
         aim = "about 4" if ours.startswith("python guard, 4,000") else ""
         rows.append((f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), aim))
     return rows
+
+
+def _logged() -> list[Row]:
+    with appending.long_log(_say) as log:
+        seen = interleaved(appending.contenders(log), ROUNDS)
+        short, long = seen
+        rows = [(f"{name}, us of CPU a leaf", str(figure(values)), "") for name, values in seen.items()]
+        rows.append((f"{long} / {short}", _share(ratio(seen[long], seen[short])), "<= 1.15"))
+        _say("  checking it")
+        return [*rows, ("a million leaves checked offline, seconds", f"{appending.seconds_to_verify(log):.1f}", "< 60")]
 
 
 def _loads(rig: over_http.Rig) -> dict[str, list[over_http.Load]]:

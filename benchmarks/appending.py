@@ -4,15 +4,20 @@ CPU time of the writing thread's own function, on files: the same tables, indice
 """
 
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from qwed.ledger import leaf
+import msgspec
+
+from qwed.ledger import leaf, verifier
 from qwed.ledger.keyring import fresh_keyring
-from qwed.ledger.sequencer import Sequencer
+from qwed.ledger.sequencer import Sequencer, head_from
+from qwed.ledger.verifier import leaf_hash
 from qwed.store.migrate import migrate
 from qwed.store.protocol import Settled
 from qwed.store.usage import Spent
@@ -24,6 +29,7 @@ _BATCH = 32
 _BATCHES = 40
 _FILL = 5_000
 _LOG = "org_bench"
+_encode = msgspec.json.Encoder().encode
 
 
 class Log:
@@ -72,6 +78,16 @@ class Log:
         row = (_LOG, index, activity_id, entry.agent_id, now, entry.decision, text, "x" * 400, "", None, None)
         return Write(result=Settled(index, Spent()), activities=(row,))
 
+    def export(self) -> Iterator[dict[str, object]]:
+        """Its lines, as `qwed audit export` writes them."""
+        heads = dict(self._connection.execute("SELECT size, signature FROM heads"))
+        yield {"qwed_log": 1, "log_id": _LOG, "issuer": self.keyring.issuer}
+        for index, text in self._connection.execute("SELECT log_index, leaf FROM activities ORDER BY log_index"):
+            yield {"entry": {"index": index, "leaf": text, "leaf_hash": leaf_hash(text.encode()).hex()}}
+            if index + 1 in heads:
+                yield {"head": head_from(heads[index + 1])}
+        yield {"keys": self.keyring.public_jwks()}
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
@@ -82,6 +98,19 @@ def long_log(say: Callable[[str], None]) -> Iterator[Log]:
     """A log of a million leaves."""
     with tempfile.TemporaryDirectory() as place, closing(Log(Path(place) / "long.db", MANY, say)) as log:
         yield log
+
+
+def seconds_to_verify(log: Log) -> float:
+    """How long the verifier, run as the one file an auditor is given, takes to check the whole log."""
+    with tempfile.TemporaryDirectory() as place:
+        export, jwks = Path(place) / "export.jsonl", Path(place) / "jwks.json"
+        jwks.write_bytes(_encode({"keys": log.keyring.public_jwks()}))
+        with export.open("wb") as out:
+            out.writelines(_encode(line) + b"\n" for line in log.export())
+        begun = time.monotonic()
+        command = [sys.executable, verifier.__file__, str(export), "--jwks", str(jwks)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return time.monotonic() - begun
 
 
 def contenders(log: Log) -> dict[str, Callable[[], float]]:

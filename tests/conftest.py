@@ -8,11 +8,20 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support import tables
 from tests.support.server import Server
 
 _names = itertools.count(1)
 
 Register = Callable[..., dict[str, Any]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    tables.groups(metafunc, metafunc.config.getoption("--row-by-row"))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from qwed.cli.serve import _listen
 from qwed.kernel.wiring import open_services
 from qwed.settings import settings_from
 from qwed.store import writer
+from qwed.store.log import Integration, Sequencer
 from qwed.store.writer import WRITE_BATCH, Write
 
 BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT = "before commit", "inside batch", "after commit"
@@ -72,11 +73,11 @@ def _watch_commits(fuse: Fuse) -> None:
     real = writer.write_batch
     prepared: list[sqlite3.Connection] = []
 
-    def watched(connection: sqlite3.Connection, batch: list[Write]) -> None:
+    def watched(connection: sqlite3.Connection, batch: list[Write], sequencer: Sequencer) -> Integration:
         if fuse.place in _CUTS and connection not in prepared:
             prepared.append(connection)
             _watch_inside(connection, fuse)
-        real(_Eyes(connection, fuse), batch)  # type: ignore[arg-type]  # a connection that is watched
+        return real(_Eyes(connection, fuse), batch, sequencer)  # type: ignore[arg-type]  # one that is watched
 
     writer.write_batch = watched
 

@@ -13,7 +13,7 @@ import qwed
 from qwed.gate import Gate
 from qwed.kernel.stages.authenticate import find_key
 from qwed.kernel.wiring import OWNER_KEY_FILE, close_services, open_services
-from qwed.ledger.attest import KEY_FILE
+from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
 from qwed.settings import Settings
 from qwed.store.migrate import migrate, migrations
 from qwed.store.sqlite import FILE_NAME, DataDirectoryInUse
@@ -39,16 +39,16 @@ def test_the_first_start_makes_keys_that_only_their_owner_reads(tmp_path: Path) 
     directory = tmp_path / "deep" / "data"
     _require_open_house(directory)
     assert directory.stat().st_mode & 0o777 == 0o700
-    for name in (OWNER_KEY_FILE, KEY_FILE, FILE_NAME):
+    for name in (OWNER_KEY_FILE, KEY_FILE, JWKS_FILE, FILE_NAME):
         assert (directory / name).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_later_start_keeps_the_organisation_the_owner_and_the_signing_key(tmp_path: Path) -> None:
     with qwed.open(tmp_path / "data") as gate:
-        first = (gate.organisation_id, gate.services.signer.kid)
+        first = (gate.organisation_id, gate.services.signer.keyring.current.kid)
         assert gate.owner_key is not None
     with qwed.open(tmp_path / "data") as gate:
-        assert (gate.organisation_id, gate.services.signer.kid) == first
+        assert (gate.organisation_id, gate.services.signer.keyring.current.kid) == first
         assert gate.owner_key is None
     _require_open_house(tmp_path / "data")
 
@@ -65,7 +65,7 @@ def test_a_key_file_without_an_organisation_is_written_anew(tmp_path: Path) -> N
     directory = tmp_path / "data"
     directory.mkdir()
     (directory / OWNER_KEY_FILE).write_text("qwed_live_of_a_start_that_was_cut_short\n")
-    (directory / "signing.new").write_text("half a")
+    (directory / f"{KEY_FILE}.new").write_text("half a")
     _require_open_house(directory)
 
 
@@ -171,6 +171,32 @@ def test_a_signing_key_that_others_can_read_stops_the_start_and_gives_the_direct
         open_services(Settings(data_dir=directory))
     (directory / KEY_FILE).chmod(0o600)
     _require_open_house(directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (KEY_FILE, b"half a", "does not hold a P-256 private key in PEM, without a password"),
+        (JWKS_FILE, b"{}", "was changed or damaged"),
+        (KEY_FILE, None, "is missing, and this node has signed with it"),
+    ],
+    ids=["key", "jwks", "lost"],
+)
+def test_keys_that_cannot_be_used_stop_the_start_with_one_sentence(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    if content is None:
+        (directory / name).unlink()
+    else:
+        (directory / name).write_bytes(content)
+    ran = subprocess.run(
+        [*SERVE, "--data-dir", str(directory)], capture_output=True, text=True, timeout=60, env=_bare()
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1].startswith(f"qwed: {directory / name} {said}")
+    assert "Traceback" not in ran.stderr
 
 
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:

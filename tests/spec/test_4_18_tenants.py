@@ -10,6 +10,7 @@ import pytest
 
 from qwed.api.openapi import document
 from tests.spec.sections import spec
+from tests.support.answers import answer_to
 from tests.support.server import Server
 from tests.support.tenants import ROLES, SHARED_TOOL, Tenant, asking, body_of, found, furnish, shape_of
 
@@ -43,7 +44,7 @@ def _ask(neighbours: Neighbours, operation: tuple[str, str, str], shown: dict[st
     body = body_of(name)
     content = {} if body is None else {"json": body}
     url = _IN_PATH.sub(lambda found: ids[found[1]], path)
-    return neighbours.client.request(method, url, headers=shown, **content)
+    return answer_to(neighbours.client, method, url, headers=shown, **content)
 
 
 def _ids_of(tenant: Tenant) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tests.conftest import Asking
 from tests.spec.asking import Json, refusal_of, said
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec
+from tests.support.answers import answer_to
 from tests.support.tenants import body_of
 
 _IN_PATH = re.compile(r"{\w+}")
@@ -28,6 +29,18 @@ PARAMETERS = {
     "decision": "DENIED",
     "from": "2025-12-01",
     "to": "2025-12-02",
+    "from_index": "0",
+    "index": "0",
+    "activity_id": "act_1",
+    "size": "0",
+    "type": "decision",
+    "format": "json",
+    "from_index": "0",
+    "index": "0",
+    "size": "1",
+    "activity_id": "act_1",
+    # Refused by its value: one that is followed never ends.
+    "type": "nothing of the kind",
     "surprise": "1",
     "Limit": "1",
     "": "",
@@ -41,7 +54,7 @@ def _name(route: Route) -> str:
 def _ask(client: httpx.Client, route: Route, query: dict[str, str]) -> httpx.Response:
     body = body_of(route.handler.__name__)
     content = {} if body is None else {"json": body}
-    return client.request(route.method, _IN_PATH.sub("nobody", route.path), params=query, **content)
+    return answer_to(client, route.method, _IN_PATH.sub("nobody", route.path), params=query, **content)
 
 
 @spec("B")

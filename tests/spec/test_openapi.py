@@ -34,7 +34,8 @@ DOCUMENT = msgspec.json.decode(msgspec.json.encode(document()))
 
 
 def _schema(*, coverage: bool) -> BaseSchema:
-    schema = schemathesis.openapi.from_dict(DOCUMENT)
+    # A stream of events has no end that a machine could wait for: tests/spec/test_events.py reads it.
+    schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/events")
     schema.config.generation = GenerationConfig(with_security_parameters=False)
     schema.config.checks.not_a_server_error.expected_statuses = ["2xx", "3xx", "4xx", "503"]
     schema.config.phases.coverage.enabled = coverage
@@ -83,6 +84,12 @@ BEYOND_A_SCHEMA = (
     "carries a secret",
     "engine reads this and takes no",
     "item ",
+    "the size of the log",
+    "where the log ends",
+    "has none at index",
+    "the size it is compared with",
+    "`from` is required",
+    "give `index` or `activity_id`",
 )
 """What is refused of data that fits the document, because a JSON Schema cannot say it."""
 

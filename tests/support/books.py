@@ -67,6 +67,7 @@ class Books:
             self.heads = [dict(row) for row in connection.execute("SELECT * FROM heads ORDER BY size")]
             subjects = connection.execute("SELECT subject_id, key FROM subjects").fetchall()
             vault = _Vault(existing_master(directory / MASTER_FILE), {row[0]: row[1] for row in subjects})
+            self._named = vault.master.fingerprint
             self.jwks = msgspec.json.decode((directory / JWKS_FILE).read_bytes())
             self.activities = [_activity(row, vault) for row in kept if not row["event"]]
             self.changes = [_change(row) for row in kept if row["event"]]
@@ -138,11 +139,16 @@ class Books:
             places.setdefault((activity.agent_id, activity.conversation_id), []).append(activity.step_number)
         for place, steps in places.items():
             assert steps == sorted(set(steps), key=lambda step: step or 0), f"steps of {place}: {steps}"
-            kept = self.conversations[place]
+            kept = self.conversations[self._filed(place)]
             assert (kept["last_step"], kept["steps"]) == (steps[-1], len(steps))
         # Whose steps were erased are still counted.
         erased = len(readable) < len(self.committed())
-        assert set(places) <= set(self.conversations) if erased else set(places) == set(self.conversations)
+        filed = {self._filed(place) for place in places}
+        assert filed <= set(self.conversations) if erased else filed == set(self.conversations)
+
+    def _filed(self, place: tuple[str, str | None]) -> tuple[str, str]:
+        """Where the steps of a conversation are kept: under a name that tells nobody what it was called."""
+        return place[0], self._named(place[1] or "")
 
     def _require_counters(self) -> None:
         assert {activity.agent_id for activity in self.activities} <= set(self.usage)
@@ -302,14 +308,20 @@ class _Vault(NamedTuple):
     kept: dict[str, bytes | None]
 
     def content(self, row: Any) -> dict[str, Any] | None:
-        """The content beside a leaf, which is what the leaf has committed to; None once it was erased."""
+        """The content beside a leaf, which is what the leaf has committed to; None once it is gone."""
+        if not row["payload"]:
+            return None
+        if row["subject_id"] is None:
+            read: dict[str, Any] = msgspec.json.decode(row["payload"])
+            assert _read(row)("v") == 1
+            return read
         kept = self.kept[row["subject_id"]]
         if kept is None:
             return None
         key: SubjectKey = self.master.unwrap(row["subject_id"], kept)
         text = key.open(row["activity_id"], row["payload"])
         assert _read(row)("commitment") == key.commitment(row["activity_id"], text)
-        read: dict[str, Any] = msgspec.json.decode(text)
+        read = msgspec.json.decode(text)
         return read
 
 
@@ -331,7 +343,7 @@ def _activity(row: Any, vault: _Vault) -> Activity:
         row["agent_id"],
         row["log_index"],
         row["decision"],
-        content.get("conversation_id"),
+        content.get("conversation_id", leaf("conversation_id")),
         leaf("step_number"),
         leaf("cost_micros", 0),
         leaf("error"),

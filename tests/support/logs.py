@@ -194,7 +194,8 @@ def sealed(leaves: list[str], sizes: Sequence[int], node: Node = NODE, log_id: s
 
 def batches(count: int, batch: Callable[[int], int] = lambda number: number % 7 + 1) -> list[int]:
     """The sizes at which a log of so many leaves was committed."""
-    sizes, size = [], 0
+    sizes: list[int] = []
+    size = 0
     while size < count:
         size = min(count, size + batch(len(sizes)))
         sizes.append(size)

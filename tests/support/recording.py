@@ -46,6 +46,7 @@ class Recorder:
         self._sampler.known = before
         said = response.json()
         shown = self._printed(_cut(said) if example.excerpt else said)
+        self._sampler.differences(shown, said, excerpt=example.excerpt)
         return msgspec.structs.replace(example, status=response.status_code, answer=shown)
 
     def _printed(self, said: Any) -> Any:
@@ -59,6 +60,8 @@ class Recorder:
         if found.lastgroup == "moment":
             days = datetime.fromisoformat(found[0]).date() - self._today
             return f"{_DAY + days}{found[0][10:]}"
+        if found.lastgroup == "measured":
+            return found[0]
         if found.lastgroup == "statement":
             return _STATEMENT
         for printed, real in self._sampler.known.items():

@@ -91,7 +91,7 @@ class Shop:
     def change(self, *parts: Part, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any) -> Any:
         """Make a change of these parts; its place in the log, or the conflict."""
         outcome = self.store.change(self.change_of(*parts, agent_id=agent_id, notices=notices, **more))
-        return outcome if isinstance(outcome, Conflict) else outcome.block(30)
+        return outcome if isinstance(outcome, Conflict) else outcome.block(30).log_index
 
     def change_of(
         self,

@@ -26,6 +26,7 @@ BODIES: dict[str, Any] = {
     "get_action": None,
     "report_execution": {"success": True, "result": {"rows": 3}},
     "get_activity": None,
+    "get_compliance_report": None,
     "get_budget": None,
     "change_trust": {"request": "trust_elevation", "to_level": 2, "justification": "30 days of safe operation"},
     "suspend": _REASON,
@@ -63,6 +64,11 @@ BODIES: dict[str, Any] = {
     "list_tools": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
     "erase_subject": {"subject": "someone who has left"},
+    "audit_head": None,
+    "audit_entries": None,
+    "audit_inclusion": None,
+    "audit_consistency": None,
+    "events": None,
     "verify_attestation": {"jwt": "eyJhbGciOiJFUzI1NiJ9.e30.c2ln"},
     "get_attestation": None,
     "revoke_attestation": _REASON,
@@ -220,6 +226,7 @@ VOLATILE = re.compile(
     r"|\b[a-z]+_[0-9a-f]{12,}\b"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
     r'|(?<="latency_ms":)[0-9.e-]+'
+    r'|(?<="latency_us\\":)\d+|(?<="time_ms\\":)\d+'
     r"|\b[0-9a-f]{64}\b"
     r"|(?<![\w-])[\w-]{43}(?![\w-])"
 )

@@ -41,7 +41,7 @@ def test_the_data_directory_and_its_secrets_are_readable_by_the_owner_alone(tmp_
     modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "data").iterdir()}
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
     assert set(modes.values()) == {0o600}, modes
-    assert {"owner.key", "signing.key", "qwed.db", "lock"} <= set(modes)
+    assert {"owner.key", "signing.key", "signing.jwks", "qwed.db", "lock"} <= set(modes)
 
 
 def test_the_key_is_not_printed_where_nobody_watches(tmp_path: Path) -> None:

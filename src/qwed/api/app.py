@@ -13,10 +13,11 @@ from starlette.routing import Route as StarletteRoute
 
 from qwed.api.body import Receive, Scope
 from qwed.api.events import Listeners
-from qwed.api.http import SURPRISE, Endpoint, Node, Send, decided, refused
+from qwed.api.http import SURPRISE, Endpoint, Node, decided, refused
 from qwed.api.metrics import Metrics
 from qwed.api.pressure import Pressure
 from qwed.api.routes import ROUTES, Route
+from qwed.api.streaming import Send
 from qwed.api.windows import Windows
 from qwed.kernel.answer import denied, problem
 from qwed.kernel.erasure import Sweeper

@@ -6,6 +6,7 @@ from qwed.api.agents import LONGEST_WAIT
 from qwed.kernel.activity import KINDS
 from qwed.kernel.approvals import STATES
 from qwed.kernel.events import TYPES
+from qwed.kernel.report import FORMATS
 from qwed.words import Decision, ErrorCode
 
 Schema = dict[str, Any]
@@ -82,6 +83,7 @@ PARAMETERS: dict[str, Described] = {
     "to": Described(_MOMENT, "Only what happened before this moment; a bare date is the start of that UTC day."),
     "decision": Described({"enum": [*Decision]}, "Only what was decided so."),
     "kind": Described({"enum": [*KINDS], "default": "decision"}, "Decisions, or what happened around them, or both."),
+    "format": Described({"enum": [*FORMATS], "default": "pdf"}, "What the report is written as."),
     "state": Described({"enum": [*STATES]}, "Only approvals that stand so."),
     "wait": Described(
         {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT},

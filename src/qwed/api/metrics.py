@@ -18,6 +18,7 @@ import qwed
 from qwed.api.access import OWNER, require_key
 from qwed.api.http import Call, Response, refused
 from qwed.api.pressure import REASONS
+from qwed.api.streaming import ENDS
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.words import ErrorCode
 
@@ -55,6 +56,8 @@ FAMILIES: dict[str, Family] = {
     "qwed_requests_in_flight": Family(_NOW, (), "requests being answered"),
     "qwed_body_bytes_in_flight": Family(_NOW, (), "bytes of their bodies that are held"),
     "qwed_long_polls_open": Family(_NOW, (), "requests that wait for a decision of a person"),
+    "qwed_event_streams": Family(_NOW, (), "streams of GET /events that are open"),
+    "qwed_streams_total": Family(_COUNT, ("end",), "answers sent piece by piece, by how they ended"),
     "qwed_pressure_refused_total": Family(_COUNT, ("reason",), "requests refused because too much was in flight"),
     "qwed_rate_limited_total": Family(_COUNT, ("credential",), "requests beyond the limit of their key or token"),
     "qwed_rate_windows": Family(_NOW, (), "keys and tokens whose requests are being counted"),
@@ -165,6 +168,8 @@ class Metrics:
             "qwed_requests_in_flight": {(): pressure.in_flight},
             "qwed_body_bytes_in_flight": {(): pressure.held_bytes},
             "qwed_long_polls_open": {(): pressure.waiting.total()},
+            "qwed_event_streams": {(): self._node.listeners.count},
+            "qwed_streams_total": {(end,): self._node.streams.ends[end] for end in ENDS},
             "qwed_pressure_refused_total": {(reason,): pressure.refused[reason] for reason in REASONS},
             "qwed_rate_limited_total": {(kind,): windows.limited[kind] for kind in ("key", "token")},
             "qwed_rate_windows": {(): 0 if windows.limiter is None else len(windows.limiter)},

@@ -181,7 +181,8 @@ def _success_content(route: Route, status: int, shown: dict[str, Schema]) -> Sch
         return {}
     if media != JSON:
         return {"content": {media: {"schema": {"type": "string"}}}}
-    return {"content": _content(shown[str(route.response)], _named(told, "answer"))}
+    files = {file: {"schema": {"type": "string"}} for file in route.files}
+    return {"content": _content(shown[str(route.response)], _named(told, "answer")) | files}
 
 
 def errors_of(route: Route) -> dict[int, list[ErrorCode]]:

@@ -13,6 +13,7 @@ from qwed.api import (
     node,
     organisations,
     reference,
+    reports,
     shapes,
     standing,
     tools,
@@ -83,6 +84,8 @@ class Route(NamedTuple):
     """Further statuses that carry the same response."""
     uploads: bool = False
     """Whether it takes a file, in a form or in base64."""
+    files: tuple[str, ...] = ()
+    """Media types of the files it answers with, where one of them is asked for in place of JSON."""
 
     @property
     def takes_token(self) -> bool:
@@ -166,6 +169,16 @@ ROUTES: tuple[Route, ...] = (
         ActivityPage,
         errors=(*_AGENT, E.BAD_OPTION),
         query=("from", "to", "limit", "cursor", "decision", "kind"),
+    ),
+    Route(
+        "GET",
+        "/agents/{agent_id}/compliance-report",
+        reports.get_compliance_report,
+        "What an auditor is handed about the agent, as PDF, JSON or CSV (spec 7.3)",
+        shapes.ReportShape,
+        errors=(*_OWN_AGENT, E.BAD_OPTION, E.TAMPERING_FOUND),
+        query=("format", "from", "to"),
+        files=("application/pdf", "text/csv"),
     ),
     Route(
         "GET",

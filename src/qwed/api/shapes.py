@@ -7,8 +7,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
+from qwed.kernel.record_views import ActivityView
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views import AgentView, View
+from qwed.reports.data import ReportData
 from qwed.words import EffectKind
 
 Amount = (
@@ -233,6 +235,19 @@ class AgentsShape(View, frozen=True, kw_only=True):
 
     agents: list[AgentView]
     next_cursor: str | None
+
+
+class ReportedActivity(ActivityView, frozen=True, kw_only=True):
+    """An activity with its leaf, the text whose hash stands in the tree."""
+
+    leaf: str
+
+
+class ReportShape(ReportData, frozen=True, kw_only=True):
+    """Spec 7.3, as JSON."""
+
+    activities: list[ReportedActivity]
+    """Newest first."""
 
 
 class ToolsShape(View, frozen=True, kw_only=True):

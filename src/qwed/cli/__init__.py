@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 import qwed
-from qwed.cli import keys, serve
+from qwed.cli import attestation, audit, keys, serve
+from qwed.cli.telling import quietly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     serve.add_to(commands)
     keys.add_to(commands)
+    audit.add_to(commands)
+    attestation.add_to(commands)
     given = parser.parse_args(arguments)
-    run: int = given.run(given)
-    return run
+    return quietly(lambda: given.run(given))

@@ -17,20 +17,25 @@ if TYPE_CHECKING:
 
 WRONG = 1
 
-_VERIFY = """Check that the audit log is what it was: no entry changed, removed, moved or added, every head signed by the
-node, every table borne out by the log, all content as it was written. It only reads, and a server may be running.
+_VERIFY = """Check that the audit log is what it was: no entry changed, removed, moved or added; every
+head signed by the node; every table borne out by the log; all content as it was written. It
+only reads, and a server may be running meanwhile.
 
-With a head that was saved earlier (the answer of GET /audit/head, or the file of a witness) it also finds a log that
-was rewritten or put back as a whole. Exit code: 0 nothing is wrong, 1 something is, 2 it could not be read."""
-_EXPORT = """Write one organisation's log as JSON lines, which anybody can verify with `qwed audit verify --export`, or
-with the single file verifier.py alone. Without --payloads it holds ids and hashes, no content."""
-_HEAD = """Print the newest signed head of a log, as GET /audit/head answers it. Keep it somewhere else: it is what
-`qwed audit verify --head` compares with."""
-_ERASE = """Destroy the key under which everything about one subject is sealed: their content can never be read again,
-here or in any copy of the database. The log itself stays whole. This cannot be undone.
+With a head that was saved earlier (the answer of GET /audit/head, or the file of a witness) it
+also finds a log that was rewritten, cut off or put back as a whole.
 
-Where --url or QWED_BASE_URL names a server it is asked, with QWED_API_KEY or the owner's key in the data directory;
-otherwise the directory is opened, and no server may be running on it."""
+Exit code: 0 nothing is wrong, 1 something is, 2 it could not be read."""
+_EXPORT = """Write one organisation's log as JSON lines. Anybody can verify them with `qwed audit verify
+--export F`, or with the single file verifier.py alone. Without --payloads they hold ids and
+hashes, and no content."""
+_HEAD = """Print the newest signed head of a log, as GET /audit/head answers it. Keep it somewhere else:
+it is what `qwed audit verify --head` compares with."""
+_ERASE = """Destroy the key under which everything about one subject is sealed: the content can never be
+read again, here or in any copy of the database. The log itself stays whole. This cannot be
+undone.
+
+Where --url or QWED_BASE_URL names a server, that is asked, with QWED_API_KEY or the owner's key
+in the data directory; otherwise the directory is opened, and no server may run on it."""
 
 
 def add_to(commands: Any) -> None:
@@ -104,7 +109,7 @@ def _verify(given: argparse.Namespace) -> int:
         report = verify_directory(data_dir_of(given.data_dir), asked)
     for line in _as_json(report) if given.json else _as_text(report, asked):
         print(line)
-    return WRONG if report.count else 0
+    return WRONG if report.wrong else 0
 
 
 def _tell_progress(log_id: str, count: int) -> None:
@@ -120,16 +125,18 @@ def _as_text(report: "Report", asked: "Asked") -> Iterable[str]:
     yield from (shown(f"{finding.where}: {finding.what}") for finding in report.findings)
     yield from (shown(f"note: {note}") for note in report.notes)
     yield from (shown(_summary(log, asked)) for log in report.logs)
-    yield f"{_many(report.count, 'thing')} wrong" if report.count else "nothing is wrong"
+    yield f"{_many(report.wrong, 'thing')} wrong" if report.wrong else "nothing is wrong"
 
 
 def _summary(log: "Log", asked: "Asked") -> str:
     content = ", ".join(f"{count} {state}" for state, count in sorted(log.contents.items()))
     saved = len(asked.heads_of(log.log_id))
-    return (
-        f"{log.log_id}: {_many(log.size, 'entry', 'entries')}, {_many(log.heads, 'head')}, root {log.root}"
-        f"{f'; content: {content}' if content else ''}{f'; compared with {_many(saved, chr(104) + "ead")} of yours' if saved else ''}"
-    )
+    parts = [
+        f"{log.log_id}: {_many(log.size, 'entry', 'entries')}, {_many(log.heads, 'head')}, root {log.root}",
+        f"content: {content}" if content else "",
+        f"compared with {_many(saved, 'saved head')}" if saved else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _many(count: int, one: str, more: str = "") -> str:
@@ -143,7 +150,7 @@ def _as_json(report: "Report") -> Iterable[str]:
     ]
     findings = [finding._asdict() for finding in report.findings]
     yield json.dumps(
-        {"valid": not report.count, "count": report.count, "logs": logs, "findings": findings, "notes": report.notes}
+        {"valid": not report.wrong, "count": report.wrong, "logs": logs, "findings": findings, "notes": report.notes}
     )
 
 

@@ -49,6 +49,7 @@ def _message_in(said: Any) -> str | None:
 def erase_here(subject: str, directory: Path) -> bool:
     """Open the directory, which no server may have open; whether there was anything to erase."""
     from qwed.gate import GateError, open_gate
+    from qwed.kernel.soundness import LogDamaged
     from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
 
@@ -59,7 +60,5 @@ def erase_here(subject: str, directory: Path) -> bool:
             return bool(gate.erase(subject).erased)
     except DataDirectoryInUse:
         raise Unreadable(f"a server runs on {directory}: name it with --url, such as http://127.0.0.1:8000") from None
-    except GateError as error:
-        raise Unreadable(str(error)) from None
-    except (NewerDatabase, OSError, ValueError) as error:
+    except (GateError, LogDamaged, NewerDatabase, OSError, ValueError) as error:
         raise Unreadable(str(error)) from None

@@ -58,7 +58,7 @@ class Report(NamedTuple):
     notes: list[str]
 
     @property
-    def count(self) -> int:
+    def wrong(self) -> int:
         """How many findings there are."""
         return len(self.findings) + sum(len(log.findings) + log.unlisted for log in self.logs)
 
@@ -126,7 +126,11 @@ def _verify_log(
     added: set[str],
 ) -> Log:
     findings, saved = Findings(), asked.heads_of(log_id)
-    rows, tables, roots = RowCheck(reader, log_id, opening, findings), TableCheck(reader, log_id, findings), Roots(saved)
+    rows, tables, roots = (
+        RowCheck(reader, log_id, opening, findings),
+        TableCheck(reader, log_id, findings),
+        Roots(saved),
+    )
 
     def each(row: KeptActivity) -> None:
         kept = rows.row(row)
@@ -213,9 +217,7 @@ def verify_export(file: Path, asked: Asked) -> Report:
         try:
             stream = sys.stdin.buffer if str(file) == "-" else opened.enter_context(file.open("rb"))
             export = _Export(stream, asked)
-            report = verifier.check_log(
-                export, keys=asked.keys, progress=_progress_of(asked, "the export")
-            )
+            report = verifier.check_log(export, keys=asked.keys, progress=_progress_of(asked, "the export"))
         except OSError as error:
             raise Unreadable(f"{file} cannot be read: {error.strerror}") from None
     if not report.log_id and not report.size:

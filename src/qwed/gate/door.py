@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -10,7 +11,7 @@ from qwed.gate.attestations import AttestationVerbs
 from qwed.gate.audit import AuditVerbs
 from qwed.gate.engines import EngineVerbs
 from qwed.gate.reply import GateError, Reply, given, told
-from qwed.kernel import approvals, elevation, erasure, standing, trust
+from qwed.kernel import approvals, elevation, erasure, report, standing, trust
 from qwed.kernel.actions import action_view, waits
 from qwed.kernel.activity import Asked, activity_page
 from qwed.kernel.answer import Problem
@@ -128,6 +129,18 @@ class Gate(EngineVerbs, AuditVerbs, AttestationVerbs):
         asked = Asked(limit=str(limit), **{name: str(value) for name, value in query.items()})
         page = told(activity_page(self._agent(agent_id), asked, self.services))
         return [Reply(activity) for activity in page.activities]
+
+    def compliance_report(
+        self,
+        agent_id: str,
+        format: str = "pdf",  # noqa: A002 - the interface calls it so
+        since: date | str | None = None,
+        until: date | str | None = None,
+    ) -> bytes:
+        """Spec 7.3: what an auditor is handed about an agent, as `pdf`, `json` or `csv`; the last thirty days."""
+        period = (None if moment is None else str(moment) for moment in (since, until))
+        asked = report.Asked(format, *period)
+        return b"".join(told(report.compliance_report(self._agent(agent_id), asked, self.services)).chunks())
 
     def get_action(self, agent_id: str, action_id: str) -> Reply:
         """One action as it stands now."""

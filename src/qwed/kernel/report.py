@@ -140,7 +140,7 @@ def _report_of(walk: Walk, head: Head, figures: Figures, log: data.Log) -> data.
     bare = data.ReportData(
         generated_at=head.time,
         agent_id=agent.agent_id,
-        period=data.Period(since=rfc3339(walk.since), until=rfc3339(walk.until)),
+        period=data.ReportPeriod(since=rfc3339(walk.since), until=rfc3339(walk.until)),
         summary=figures.summary(),
         activity_count=figures.count,
         agent=_subject_of(agent, services),
@@ -179,16 +179,16 @@ def _subject_of(agent: Agent, services: Services) -> data.Subject:
 
 def _log_of(walk: Walk, head: Head, figures: Figures) -> data.Log | Problem:
     """Where the log stands, with proofs for both ends of the period; Problem where the record does not fit its head."""
-    shown = data.Head(**msgspec.to_builtins(head))
+    shown = data.LogHead(**msgspec.to_builtins(head))
     ends: dict[str, Any] = {}
     for name, entry in (("first", figures.first), ("last", figures.last)):
         if entry is not None:
             proof = audit.prove_inclusion(walk.agent.organisation_id, entry.log_index, head.size, walk.services)
             if isinstance(proof, Problem):
                 return proof
-            ends[name] = data.Receipt(index=proof.index, leaf=entry.leaf, path=tuple(proof.path), head=shown)
+            ends[name] = data.LogReceipt(index=proof.index, leaf=entry.leaf, path=tuple(proof.path), head=shown)
     return data.Log(
-        issuer=walk.services.signer.issuer,
+        issuer=walk.services.signer.keyring.issuer,
         kid=read_head(msgspec.to_builtins(head), None).kid,
         head=shown,
         **ends,

@@ -12,7 +12,7 @@ from qwed.words import Event
 from qwed.words.clock import rfc3339
 
 ACTION, OPEN = "action", "open"
-ENDS = {
+ENDS: dict[str, str] = {
     Event.APPROVED: "approved",
     Event.TRUST_RAISED: "approved",
     Event.REJECTED: "rejected",
@@ -44,7 +44,7 @@ class Waiting:
 
     def settled(self, kept: Leaf, said: Said) -> None:
         """A person, or time, has decided."""
-        state = ENDS[Event(kept.event or "")]
+        state = ENDS[kept.event or ""]
         self._counts[state] += 1
         self._counts["self_approved"] += kept.self_approved
         if kept.by != HOUSE:

@@ -36,10 +36,30 @@ from qwed.words.clock import DAY, rfc3339
 
 NOT_ASSESSED, OTHER = "not assessed", "other"
 _MEANINGS = {row.code: row.meaning for row in reversed(ErrorCode)}
-_TRUST = frozenset({Event.TRUST_REQUESTED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED})
+_TRUST = frozenset(
+    {Event.REGISTERED, Event.TRUST_REQUESTED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED}
+)
 _STANDING = frozenset({Event.REGISTERED, Event.TOKEN_ROTATED, Event.SUSPENDED, Event.COMPLAINT, Event.REACTIVATED})
 _EXECUTED = frozenset({Event.EXECUTED, Event.EXECUTED_UNPERMITTED})
 _REFUSED = frozenset({Decision.DENIED, Decision.BUDGET_EXCEEDED})
+_UNCOUNTED = frozenset(
+    code.code
+    for code in (
+        ErrorCode.AGENT_SUSPENDED,
+        ErrorCode.MISSING_CONTEXT,
+        ErrorCode.INVALID_STEP,
+        ErrorCode.STATE_INCOMPLETE,
+        ErrorCode.STATE_HASH_INVALID,
+        ErrorCode.STATE_SOURCE_UNKNOWN,
+        ErrorCode.NOT_DETERMINISTIC,
+        ErrorCode.STEP_LIMIT,
+        ErrorCode.REPLAY,
+        ErrorCode.COST_EXCEEDED,
+        ErrorCode.RATE_EXCEEDED,
+        ErrorCode.TOKENS_EXCEEDED,
+    )
+)
+"""Ruling 4.8: what is refused at the door, or by the budget itself, counts against no limit of requests."""
 _RISKS = (*(risk.word for risk in Risk), NOT_ASSESSED)
 _DONE, _FAILED = "done", "failed"
 T = TypeVar("T")
@@ -66,10 +86,11 @@ class Newest(Generic[T]):
 class Use:
     """What was decided and used on one day."""
 
-    __slots__ = ("cost", "decisions", "tokens")
+    __slots__ = ("cost", "decisions", "requests", "tokens")
 
     def __init__(self) -> None:
         self.decisions: Counter[str] = Counter()
+        self.requests = 0
         self.cost = 0
         self.tokens = 0
 
@@ -115,6 +136,7 @@ class Figures:
         day.tokens += kept.tokens
         if kept.event is None:
             day.decisions[kept.decision or ""] += 1
+            day.requests += kept.error not in _UNCOUNTED
             self._decided(entry, kept)
         else:
             self._happened(entry, kept, content)
@@ -132,19 +154,19 @@ class Figures:
             self.waiting.requested(kept)
 
     def _happened(self, entry: Entry, kept: Leaf, content: Content) -> None:
-        event = Event(kept.event or "")
+        event = kept.event or ""
         self.events[event] += 1
         if event in ENDS:
             self.waiting.settled(kept, said_in(content))
-        if event is Event.TRUST_REQUESTED:
+        if event == Event.TRUST_REQUESTED:
             self.waiting.requested(kept)
         if event in _TRUST:
             self.trust.add(lambda: _trust_change(entry, kept, said_in(content)))
-        elif event in _STANDING:
+        if event in _STANDING:
             self._standing.add(lambda: StandingChange(**_change(entry, kept, said_in(content))))
         elif event in _EXECUTED:
             self._executed(entry, kept)
-        elif event is Event.ATTESTATION_REVOKED:
+        elif event == Event.ATTESTATION_REVOKED:
             self.revocations.add(
                 lambda: Revocation(**_change(entry, kept, said_in(content)), attestation_id=kept.about or "")
             )
@@ -224,12 +246,11 @@ def _something(use: Use) -> bool:
 
 
 def _day(number: int, use: Use) -> Day:
-    total = use.decisions.total()
     return Day(
         day=str(datetime.fromtimestamp(number * DAY, UTC).date()),
-        total=total,
+        total=use.decisions.total(),
         **_named(use.decisions),
-        requests=total - use.decisions[Decision.BUDGET_EXCEEDED],
+        requests=use.requests,
         cost_usd=usd_from(use.cost),
         tokens=use.tokens,
     )

@@ -76,4 +76,6 @@ def _text(value: Any) -> str:
     """Text as it is, nothing as nothing, all else as JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else _encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else _encode(value).decode()

@@ -9,6 +9,7 @@ import msgspec
 from qwed.engines.verdicts import Verdicts
 from qwed.kernel.doorbell import Doorbells
 from qwed.kernel.judgement import Judgements
+from qwed.kernel.report_desk import ReportDesk
 from qwed.kernel.tools import TOOLS, Tool
 from qwed.kernel.vault import Vault
 from qwed.ledger.attest import Signer
@@ -32,6 +33,7 @@ class Services:
     settings: Settings
     judgements: Judgements = field(default_factory=Judgements)
     doorbells: Doorbells = field(default_factory=Doorbells)
+    reports: ReportDesk = field(default_factory=ReportDesk)
     translator: Translator | None = None
     """Sentences into formulas, where an operator has configured a provider."""
     clock: Clock = field(default_factory=Clock)

@@ -16,7 +16,9 @@ def write_private(file: Path, data: bytes) -> None:
     """Put the data into the file with mode 0600: a crash leaves what was there before, or all of it."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = file.with_name(f"{file.name}.new")
-    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # What a crash has left there, or somebody has put there, may have another mode or lead elsewhere.
+    unfinished.unlink(missing_ok=True)
+    handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as out:
         out.write(data)
         out.flush()

@@ -13,14 +13,14 @@ import msgspec
 
 from qwed.ledger.keyring import Keyring
 from qwed.ledger.merkle import Growth, Place, peaks
-from qwed.ledger.verifier import leaf_hash
+from qwed.ledger.verifier import leaf_hash, read_head
 from qwed.words.clock import Clock, rfc3339
 
 HEAD_TYPE = "qwed-head+jwt"
 _MOST_LOGS = 10_000
 
-ReadNodes = Callable[[str, Sequence[Place]], list[bytes]]
-"""The hashes of complete subtrees of one log, as they were kept."""
+ReadBorder = Callable[[str, int, Sequence[Place]], tuple[list[bytes], str | None]]
+"""Of one log, at this size, as they were kept: the hashes of these subtrees, and the signature of the head."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -81,7 +81,7 @@ class Sequencer:
         self._clock = clock
         self._borders: dict[str, tuple[int, list[bytes]]] = {}
 
-    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadNodes) -> Integration:
+    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadBorder) -> Integration:
         """The logs with these leaves (log, index, text) at their ends, each under a new head."""
         grown: dict[str, Growth] = {}
         known: list[str] = []
@@ -103,11 +103,22 @@ class Sequencer:
         signed = _Signed(log_id=log_id, root=root.hex(), size=size, time=rfc3339(self._clock.now()))
         return head_from(self._keyring.current.sign(HEAD_TYPE, _encode(signed)), signed)
 
-    def _growth(self, log_id: str, size: int, read: ReadNodes) -> Growth:
+    def _growth(self, log_id: str, size: int, read: ReadBorder) -> Growth:
         known = self._borders.get(log_id)
         if known is not None and known[0] == size:
             return Growth(*known)
-        return Growth(size, read(log_id, peaks(size)) if size else [])
+        return self._continued(log_id, size, read) if size else Growth(0, [])
+
+    def _continued(self, log_id: str, size: int, read: ReadBorder) -> Growth:
+        """A log as it was kept, if it is still what was signed: nothing grows out of another one."""
+        borders, signature = read(log_id, size, peaks(size))
+        if signature is None:
+            raise ValueError(f"the log of {log_id} has no head of size {size}")
+        head = read_head(msgspec.to_builtins(head_from(signature)), self._keyring.public_keys())
+        growth = Growth(size, borders)
+        if (head.log_id, head.size, head.root) != (log_id, size, growth.root()):
+            raise ValueError(f"the log of {log_id} is not what its head of size {size} was signed for")
+        return growth
 
     def _seal(self, log_id: str, growth: Growth) -> Head:
         if len(self._borders) >= _MOST_LOGS:
@@ -117,9 +128,12 @@ class Sequencer:
 
 
 def head_from(signature: str, signed: _Signed | None = None) -> Head:
-    """The head that a signature is about. Our own, as it was kept: it is not checked again."""
+    """The head that a signature is about; ValueError where it is about none. Who has signed it is not checked."""
     if signed is None:
-        signed = _payload.decode(_unpacked(signature.split(".")[1]))
+        try:
+            signed = _payload.decode(_unpacked(signature.split(".")[1]))
+        except (IndexError, ValueError, msgspec.DecodeError) as error:
+            raise ValueError("a head that was kept is no head any more") from error
     return Head(log_id=signed.log_id, size=signed.size, root=signed.root, time=signed.time, signature=signature)
 
 

@@ -148,7 +148,7 @@ _any_numbers = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_n
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def _object(data: str | bytes, decoder: json.JSONDecoder = _whole_numbers) -> dict[str, Any]:
+def read_object(data: str | bytes, decoder: json.JSONDecoder = _whole_numbers) -> dict[str, Any]:
     """The JSON object in `data`, or Invalid."""
     try:
         text = (data.encode() if isinstance(data, str) else data).decode().strip(" \t\r\n")
@@ -183,22 +183,28 @@ def _bytes(segment: str) -> bytes:
 
 
 def public_keys(jwks: Mapping[str, Any]) -> dict[str, ec.EllipticCurvePublicKey]:
-    """The keys of a JWKS by kid; ValueError unless each is an ES256 key that is named by its RFC 7638 thumbprint."""
-    keys, listed = {}, jwks.get("keys") if isinstance(jwks, Mapping) else None
+    """The keys of a JWKS by kid, or Invalid unless each is an ES256 key that is named by its RFC 7638 thumbprint."""
+    listed = jwks.get("keys") if isinstance(jwks, Mapping) else None
     if not isinstance(listed, list) or len(listed) > MAX_KEYS:
         raise Invalid("003", f"a JWKS has `keys`, a list of at most {MAX_KEYS}")
-    for jwk in listed:
-        _require(not (name := _misfit(jwk, _JWK)), "003", f"`{name}` of a key is not that of an ES256 key")
-        named = _canonical({name: jwk[name] for name in ("crv", "kty", "x", "y")}).encode()
-        _require(_bytes(jwk["kid"]) == hashlib.sha256(named).digest(), "003", "the kid of a key is not its thumbprint")
-        x, y = (int.from_bytes(_bytes(jwk[name]), "big") for name in "xy")
-        keys[jwk["kid"]] = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
-    return keys
+    return dict(map(_public_key, listed))
+
+
+def _public_key(jwk: Any) -> tuple[str, ec.EllipticCurvePublicKey]:
+    _require(not (name := _misfit(jwk, _JWK)), "003", f"`{name}` of a key is not that of an ES256 key")
+    named = _canonical({name: jwk[name] for name in ("crv", "kty", "x", "y")}).encode()
+    try:
+        x, y, kid = (_bytes(jwk[name]) for name in ("x", "y", "kid"))
+        _require(kid == hashlib.sha256(named).digest(), "003", "the kid of a key is not its RFC 7638 thumbprint")
+        numbers = ec.EllipticCurvePublicNumbers(int.from_bytes(x, "big"), int.from_bytes(y, "big"), ec.SECP256R1())
+        return jwk["kid"], numbers.public_key()
+    except ValueError as error:
+        raise Invalid("003", f"a key cannot be used: {error}") from None
 
 
 @lru_cache(maxsize=64)
 def _kid(segment: str, typ: str) -> str:
-    header = _object(_bytes(segment))
+    header = read_object(_bytes(segment))
     kid = header.pop("kid", None)
     _require(
         header == {"alg": "ES256", "typ": typ} and isinstance(kid, str), "001", f"its header is not that of a {typ}"
@@ -211,7 +217,7 @@ def _open(token: Any, typ: str, keys: Keys | None, decoder: json.JSONDecoder = _
     parts = token.split(".", 3) if isinstance(token, str) and len(token) <= MAX_TOKEN else []
     _require(len(parts) == 3, "001", f"it does not have three segments and at most {MAX_TOKEN} characters")
     try:
-        kid, claims, signature = _kid(parts[0], typ), _object(_bytes(parts[1]), decoder), _bytes(parts[2])
+        kid, claims, signature = _kid(parts[0], typ), read_object(_bytes(parts[1]), decoder), _bytes(parts[2])
     except ValueError as error:
         raise Invalid("001", f"it is not well formed: {error}") from None
     if keys is not None:
@@ -304,16 +310,17 @@ def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
     """Whether a receipt proves its leaf to be in the log that its head is signed for; the claims are the leaf."""
     try:
         _require(not (name := _misfit(receipt, _RECEIPT)), "001", f"its `{name}` is not that of a receipt")
-        leaf, path, head = receipt["leaf"], map(bytes.fromhex, receipt["path"]), read_head(receipt["head"], keys)
-        proven = verify_inclusion(leaf_hash(leaf.encode()), receipt["index"], head.size, [*path], head.root)
+        claims, head = _leaf(receipt["leaf"]), read_head(receipt["head"], keys)
+        hashed, path = leaf_hash(receipt["leaf"].encode()), [bytes.fromhex(each) for each in receipt["path"]]
+        proven = verify_inclusion(hashed, receipt["index"], head.size, path, head.root)
         _require(proven, "003", "its path does not lead from its leaf to the root that was signed")
-        return Checked(True, _leaf(leaf), None, "it is valid")
+        return Checked(True, claims, None, "it is valid")
     except Invalid as wrong:
         return Checked(False, None, wrong.code, str(wrong))
 
 
 def _leaf(text: str) -> dict[str, Any]:
-    members = _object(text)
+    members = read_object(text)
     plain = _PLAIN.fullmatch(text) and list(members) == sorted(members)
     _require(plain or _canonical(members) == text, "001", "its leaf is not canonical JSON")
     _require(isinstance(members.get("activity_id"), str), "001", "its leaf names no activity")
@@ -370,7 +377,7 @@ class _Reading:
     def line(self, line: str | bytes) -> None:
         """Take in one line, which is of the kind that its first member says."""
         _require(len(line) <= MAX_LINE, "001", "it is longer than 16 MiB")
-        item = _object(line)
+        item = read_object(line)
         kind = next(iter(item), "")
         _require(kind in self.takers and self.published is None, "001", "it is nothing that belongs there")
         self.takers[kind](item)
@@ -390,7 +397,7 @@ class _Reading:
         """Take in a leaf."""
         entry, expected = item["entry"], self.next
         index, leaf = (entry.get("index"), entry.get("leaf")) if isinstance(entry, dict) else (None, None)
-        if type(index) is not int or not isinstance(leaf, str) or not entry.keys() <= _ENTRY:
+        if type(index) is not int or index >> 53 or not isinstance(leaf, str) or not entry.keys() <= _ENTRY:
             raise Invalid("001", "it is not an entry with `index`, `leaf` and `leaf_hash`")
         hashed, self.where, self.next = leaf_hash(leaf.encode()), f"entry {index}", max(expected, index + 1)
         self.tree.add(hashed)
@@ -412,12 +419,16 @@ class _Reading:
         self.where, self.covered = f"head of size {found.size}", size
         self.remember(item["head"]["signature"], found.kid)
         _require(found.log_id == self.log_id, "001", f"it is of another log, {ascii(found.log_id)[:80]}")
-        _require(found.size == size, "001", f"it stands after {size} entries")
-        if found.root == self.tree.root():
+        differed, self.differs = self.differs, found.size != size or found.root != self.tree.root()
+        if not self.differs:
             self.agreed = size
-        elif not self.differs:
-            self.differs = True
-            raise Invalid("001", f"its root is not that of the entries before it; up to entry {self.agreed} all agrees")
+        elif not differed:  # otherwise the same is said of every head that follows
+            what = (
+                "its root is not that of the entries before it"
+                if found.size == size
+                else f"it stands after {size} entries"
+            )
+            raise Invalid("001", f"{what}; the first {self.agreed} entries agree with their heads")
 
     def remember(self, token: str, kid: str) -> None:
         """Keep the first head of each key, the last of all, and an even sample of the others."""
@@ -457,7 +468,8 @@ class _Reading:
         """Raise Invalid unless the log begins with what the given head was signed for."""
         head, size = read_head(given, keys), self.tree.size
         _require(head.log_id == self.log_id, "001", f"it is of another log, {ascii(head.log_id)[:80]}")
-        _require(head.size <= size, "001", f"it covers {head.size} entries, of which only {size} are there")
+        fewer = f"it covers {head.size} entries, of which only {size} are there: cut off, or an older copy"
+        _require(head.size <= size, "001", fewer)
         _require(head.root == self.root_then, "001", f"the first {head.size} entries are not those it was signed for")
 
     def find_repeated(self) -> None:
@@ -503,8 +515,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jwks", type=Path, help="the public keys you trust; without it, those in the export")
     options = parser.parse_args(arguments)
     try:
-        keys = public_keys(_object(options.jwks.read_bytes())) if options.jwks else None
-        head = _object(options.head.read_bytes()) if options.head else None
+        keys = public_keys(read_object(options.jwks.read_bytes())) if options.jwks else None
+        head = read_object(options.head.read_bytes()) if options.head else None
         with options.export.open("rb") as file:
             report = check_log(iter(lambda: file.readline(MAX_LINE + 1), b""), keys=keys, head=head)
     except (OSError, ValueError) as error:

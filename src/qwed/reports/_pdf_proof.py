@@ -7,7 +7,7 @@ from reportlab.platypus import Paragraph, Spacer
 from qwed.reports._pdf_record import cut, why
 from qwed.reports._pdf_tables import Column, IdColumns, facts, grid, numbered
 from qwed.reports._pdf_text import HEADING, MINOR, Story, identifier, marked_up, moment
-from qwed.reports.data import Receipt, ReportData
+from qwed.reports.data import LogReceipt, ReportData
 from qwed.reports.mapping import frameworks_in
 
 
@@ -45,7 +45,7 @@ def the_log(data: ReportData) -> Story:
     return story
 
 
-def _receipt(name: str, receipt: Receipt) -> Story:
+def _receipt(name: str, receipt: LogReceipt) -> Story:
     return [
         Paragraph(f"Inclusion of the period's {name} entry", MINOR),
         facts(

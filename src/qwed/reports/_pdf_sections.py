@@ -58,6 +58,7 @@ def title(data: ReportData) -> Story:
             "is given; section 10 says how to check that without trusting whoever made this report. Times are UTC."
         ),
         marked_up(data.mapping.statement, NOTE),
+        marked_up("Characters that the typeface lacks are printed as code points, such as [U+00E9] for é.", NOTE),
     ]
 
 
@@ -166,8 +167,8 @@ def budget(data: ReportData) -> Story:
         Paragraph("3. Use of the budget", HEADING),
         marked_up(
             f"Against the daily limits as they stand: cost {_limit(most[0])} USD, requests {_limit(most[1])}, tokens "
-            f"{_limit(most[2])}. Cost and tokens count on the day on which they were permitted; requests are all "
-            "decisions but those that the budget itself refused.",
+            f"{_limit(most[2])}. Cost and tokens count on the day on which they were permitted; requests that were "
+            "refused at the door or by the budget itself count against no limit.",
             NOTE,
         ),
     ]

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Base of everything in a report: every member is always there, null where there is nothing."""
 
 
-class Period(Part, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
+class ReportPeriod(Part, frozen=True, kw_only=True, rename={"since": "from", "until": "to"}):
     """From inclusive, to exclusive."""
 
     since: str
@@ -91,7 +91,7 @@ class Day(Part, frozen=True, kw_only=True):
     denied: int = 0
     budget_exceeded: int = 0
     requests: int = 0
-    """What counts against the limits of requests: every decision but those the budget refused."""
+    """What counts against the limits of requests: not what was refused at the door or by the budget itself."""
     cost_usd: Usd = 0
     tokens: int = 0
 
@@ -241,7 +241,7 @@ class Contents(Part, frozen=True, kw_only=True):
     """Of how many it is not what was put there."""
 
 
-class Head(Part, frozen=True, kw_only=True):
+class LogHead(Part, frozen=True, kw_only=True):
     """The signed head of the organisation's log."""
 
     log_id: str
@@ -251,13 +251,13 @@ class Head(Part, frozen=True, kw_only=True):
     signature: str
 
 
-class Receipt(Part, frozen=True, kw_only=True):
+class LogReceipt(Part, frozen=True, kw_only=True):
     """A leaf with the proof that it is in the log: RFC 6962 audit path under the head."""
 
     index: int
     leaf: str
     path: tuple[str, ...]
-    head: Head
+    head: LogHead
 
 
 class Log(Part, frozen=True, kw_only=True):
@@ -265,14 +265,14 @@ class Log(Part, frozen=True, kw_only=True):
 
     issuer: str
     kid: str | None
-    head: Head | None
-    first: Receipt | None = None
-    last: Receipt | None = None
+    head: LogHead | None
+    first: LogReceipt | None = None
+    last: LogReceipt | None = None
     leaves_sha256: str = ""
     """SHA-256 over the RFC 6962 hashes of the period's leaves, newest first."""
 
 
-class Attested(NamedTuple):
+class Attested(msgspec.Struct, frozen=True, gc=False):
     """Which leaf carries which attestation."""
 
     log_index: int
@@ -288,7 +288,7 @@ class Clause(Part, frozen=True, kw_only=True):
     shows: str
 
 
-class Mapping(Part, frozen=True, kw_only=True):
+class Frameworks(Part, frozen=True, kw_only=True):
     """Frameworks that auditors work with."""
 
     statement: str = STATEMENT
@@ -303,7 +303,7 @@ class ReportData(Part, frozen=True, kw_only=True):
     generated_at: str
     """The time of the log's head: what the report says is as of then."""
     agent_id: str
-    period: Period
+    period: ReportPeriod
     summary: Summary
     activity_count: int
     agent: Subject
@@ -317,7 +317,7 @@ class ReportData(Part, frozen=True, kw_only=True):
     contents: Contents = Contents()
     log: Log
     verification: tuple[str, ...] = ()
-    mapping: Mapping = Mapping()
+    mapping: Frameworks = Frameworks()
     attestations: tuple[Attested, ...] = ()
 
 

@@ -24,8 +24,7 @@ def json_chunks(data: ReportData, activities: Iterable[bytes]) -> Iterator[bytes
 def _attestations(data: ReportData) -> Iterator[bytes]:
     comma = b""
     for chunk in in_chunks(data.attestations):
-        rows = [{"log_index": row.log_index, "attestation_id": row.attestation_id} for row in chunk]
-        yield comma + _encode(rows)[1:-1]
+        yield comma + _encode(chunk)[1:-1]
         comma = b","
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from qwed.reports.data import Clause, Mapping, ReportData
+from qwed.reports.data import Clause, Frameworks, ReportData
 from qwed.words import ErrorCode
 
 EU_AI_ACT = "EU AI Act, Regulation (EU) 2024/1689"
@@ -25,9 +25,9 @@ class Row(NamedTuple):
     shows: Callable[[ReportData], str]
 
 
-def mapping_of(data: ReportData) -> Mapping:
+def mapping_of(data: ReportData) -> Frameworks:
     """Every clause with what this report shows for it."""
-    return Mapping(
+    return Frameworks(
         clauses=tuple(
             Clause(framework=row.framework, clause=row.clause, title=row.title, shows=row.shows(data))
             for row in CLAUSES
@@ -109,9 +109,8 @@ def _biometric(data: ReportData) -> str:
 def _measured(data: ReportData) -> str:
     actions = data.summary.total_actions
     rate = f"{data.summary.denied / actions:.2%}" if actions else "no rate, as nothing was decided"
-    return (
-        f"{counted(actions, 'decision')} in the period; denial rate: {rate}; cost {data.summary.total_cost_usd:,} USD."
-    )
+    cost = f"{data.summary.total_cost_usd:,} USD"
+    return f"{counted(actions, 'decision')} in the period; denial rate: {rate}; cost: {cost}."
 
 
 def _corrected(data: ReportData) -> str:

@@ -11,6 +11,8 @@ from qwed.store.protocol import Entry, LogEntry, Placed
 
 Row = tuple[Any, ...]
 Place = tuple[int, int]
+ReadBorder = Callable[[str, int, Sequence[Place]], tuple[list[bytes], str | None]]
+"""Of one log, at this size: the hashes of these subtrees, and the signature of the head."""
 _HEX = 64
 """Digits of one hash."""
 _BACKLOG = 1_000
@@ -50,11 +52,25 @@ class Integration(Protocol):
 class Sequencer(Protocol):
     """Whoever makes the logs grow: one at a time, inside the commit. Under PostgreSQL, whoever holds its lock."""
 
-    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: Callable[[str, Any], list[bytes]]) -> Integration:
+    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadBorder) -> Integration:
         """The logs with these leaves (organisation, index, text) at their ends."""
 
     def forget(self) -> None:
         """What was integrated last was not kept."""
+
+
+def border_in(connection: sqlite3.Connection) -> ReadBorder:
+    """How a log is read before it grows: the hashes of subtrees, and the head of that size."""
+
+    def one(statement: str, values: Row) -> Row | None:
+        found: Row | None = connection.execute(statement, values).fetchone()
+        return found
+
+    def read(organisation_id: str, size: int, wanted: Sequence[Place]) -> tuple[list[bytes], str | None]:
+        head = one("SELECT signature FROM heads WHERE organisation_id = ? AND size = ?", (organisation_id, size))
+        return read_nodes(one, organisation_id, wanted), None if head is None else head[0]
+
+    return read
 
 
 def read_nodes(one: Callable[[str, Row], Row | None], organisation_id: str, wanted: Sequence[Place]) -> list[bytes]:
@@ -76,19 +92,13 @@ def head_rows(integration: Integration) -> list[Row]:
 
 def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> None:
     """Make leaves part of their logs that were kept before there were trees; a crash on the way is gone on from."""
-
-    def one(statement: str, values: Row) -> Row | None:
-        found: Row | None = connection.execute(statement, values).fetchone()
-        return found
-
-    if one("SELECT 1 FROM meta WHERE name = ?", (BEHIND,)) is None:
+    if connection.execute("SELECT 1 FROM meta WHERE name = ?", (BEHIND,)).fetchone() is None:
         return
+    read = border_in(connection)
     for (organisation_id,) in connection.execute("SELECT organisation_id FROM organisations").fetchall():
         which = (organisation_id, organisation_id, _BACKLOG)
         while backlog := connection.execute(_SELECT_BACKLOG, which).fetchall():
-            _catch_up(
-                connection, backlog, sequencer.integrate(backlog, lambda log, wanted: read_nodes(one, log, wanted))
-            )
+            _catch_up(connection, backlog, sequencer.integrate(backlog, read))
     connection.execute("DELETE FROM meta WHERE name = ?", (BEHIND,))
 
 

@@ -79,8 +79,10 @@ _OF_APPROVAL = (
 )
 _APPROVAL = _OF_APPROVAL + "a.leaf, a.payload, a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
-SELECT_EXPIRED = _APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
-SELECT_EXPIRED_OF = _APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
+# Without their content, which settling them does not need.
+_RUN_OUT = _OF_APPROVAL + "'', '', a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
+SELECT_EXPIRED = _RUN_OUT + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
+SELECT_EXPIRED_OF = _RUN_OUT + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (

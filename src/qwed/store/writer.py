@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from qwed.store.log import Integration, Sequencer, head_rows, read_nodes
+from qwed.store.log import Integration, Sequencer, border_in, head_rows
 from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
 
@@ -63,7 +63,7 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write], sequencer: S
     """Write all of `batch` in one transaction, or nothing of it: as the ends of their logs, under signed heads."""
     conversations = _last(write.conversation for write in batch)
     activities = [row for write in batch for row in write.activities]
-    grown = sequencer.integrate([(row[0], row[1], row[_LEAF]) for row in activities], _nodes_in(connection))
+    grown = sequencer.integrate([(row[0], row[1], row[_LEAF]) for row in activities], border_in(connection))
     rows = (
         _json([(*row, nodes) for row, nodes in zip(activities, grown.nodes, strict=True)]),
         _json(conversations),
@@ -89,14 +89,6 @@ def write_batch(connection: sqlite3.Connection, batch: list[Write], sequencer: S
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     return grown
-
-
-def _nodes_in(connection: sqlite3.Connection) -> Callable[[str, Any], list[bytes]]:
-    def one(statement: str, values: Row) -> Row | None:
-        found: Row | None = connection.execute(statement, values).fetchone()
-        return found
-
-    return lambda organisation_id, wanted: read_nodes(one, organisation_id, wanted)
 
 
 def _json(rows: Sequence[Row]) -> str:

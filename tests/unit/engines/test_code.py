@@ -1,7 +1,5 @@
 """DESIGN 3 and 4.3: what the code engine answers for a program."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,12 +7,7 @@ import pytest
 from qwed.engines.code import verify
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.words import Effect, EffectKind, Risk, Status, Verdict, canonical, risk_of
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import rows
 
 
 def judge(code: str, **parameters: Any) -> Verdict:

@@ -1,7 +1,5 @@
 """Consensus: methods that share nothing, what they agree on, and what is said when they do not."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,7 @@ from qwed.engines import consensus
 from qwed.engines._consensus_methods import AT_MANY_POINTS, CERTAIN, LOGIC, MATH, UNSURE, Method, Opinion
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
-
-DATA = Path(__file__).parents[2] / "data"
+from tests.support.tables import each, rows
 
 
 def ask(query: str, **parameters: Any) -> Verdict:
@@ -125,16 +122,12 @@ def test_confidence_grows_with_every_method_that_agrees(monkeypatch: pytest.Monk
     assert ask("2+2 = 4", mode="high", min_confidence=0.999).result["meets_requirement"] is False
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
-
 def plain_rows(name: str) -> list[dict[str, Any]]:
     """Every fourth of those that are a text and nothing more; the engines ask all of them themselves."""
     return [row for row in rows(name) if set(row) == {"query"}][::4]
 
 
-@pytest.mark.parametrize("row", plain_rows("math_false.jsonl"), ids=lambda row: ascii(row["query"])[:50])
+@each("row", plain_rows("math_false.jsonl"), ids=lambda row: ascii(row["query"])[:50])
 def test_no_method_of_its_own_calls_a_false_claim_true(row: dict[str, Any]) -> None:
     """Each by itself: an error of one must not hide behind the others. The engine has tables of its own."""
     for method in INDEPENDENT:
@@ -142,7 +135,7 @@ def test_no_method_of_its_own_calls_a_false_claim_true(row: dict[str, Any]) -> N
         assert opinion.holds is not True or opinion.confidence < CERTAIN, method.name
 
 
-@pytest.mark.parametrize("row", plain_rows("math_true.jsonl"), ids=lambda row: ascii(row["query"])[:50])
+@each("row", plain_rows("math_true.jsonl"), ids=lambda row: ascii(row["query"])[:50])
 def test_no_method_of_its_own_calls_a_true_claim_false(row: dict[str, Any]) -> None:
     for method in INDEPENDENT:
         assert method.ask(row["query"]).holds is not False, method.name

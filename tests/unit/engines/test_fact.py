@@ -1,7 +1,6 @@
 """INTERFACES 2 and DESIGN 8: what the fact engine says of claims, and the sentence by which it says so."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,16 +10,12 @@ from hypothesis import strategies as st
 from qwed.engines.fact import verify
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
 FILLER = (
     "The harbour was dredged in the spring. Several ferries were repainted. The council met on Thursday. "
     "Visitors may park near the old mill. Tickets cost 12 euros.\n\n"
 )
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
 def ask(claim: Any, context: Any) -> Verdict:
@@ -31,7 +26,7 @@ def label(row: dict[str, Any]) -> str:
     return f"{row['claim'][:40]} <- {row['context'][:50]}"
 
 
-@pytest.mark.parametrize("row", rows("fact_supported.jsonl"), ids=label)
+@each("row", rows("fact_supported.jsonl"), ids=label)
 def test_what_the_context_states_is_verified_with_its_sentence(row):
     verdict = ask(row["claim"], row["context"])
     assert (verdict.status, verdict.result["verdict"]) == (Status.VERIFIED, "SUPPORTED"), verdict.message
@@ -39,7 +34,7 @@ def test_what_the_context_states_is_verified_with_its_sentence(row):
     assert row["context"][evidence["start"] : evidence["end"]] == evidence["sentence"]
 
 
-@pytest.mark.parametrize("row", rows("fact_refuted.jsonl"), ids=label)
+@each("row", rows("fact_refuted.jsonl"), ids=label)
 def test_what_the_context_contradicts_fails_with_the_slot(row):
     verdict = ask(row["claim"], row["context"])
     assert (verdict.status, verdict.result["verdict"]) == (Status.FAILED, "REFUTED"), verdict.message
@@ -48,7 +43,7 @@ def test_what_the_context_contradicts_fails_with_the_slot(row):
     assert row["context"][evidence["start"] : evidence["end"]] == evidence["sentence"]
 
 
-@pytest.mark.parametrize("row", rows("fact_undecided.jsonl"), ids=label)
+@each("row", rows("fact_undecided.jsonl"), ids=label)
 def test_what_the_context_does_not_state_is_never_decided(row):
     verdict = ask(row["claim"], row["context"])
     assert (verdict.status, verdict.result["verdict"]) == (Status.INCONCLUSIVE, "NOT_ENOUGH_INFO"), verdict.message

@@ -2,9 +2,7 @@
 
 import base64
 import io
-import json
 from functools import cache
-from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -13,13 +11,8 @@ from qwed.engines import _image_text, image
 from qwed.engines._image_file import MAX_FRAMES, open_picture
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
+from tests.support.tables import each, rows
 from tests.unit.engines.pictures import HOSTILE, PICTURES, film, written
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
 @cache
@@ -40,21 +33,21 @@ def told(row):
     return f"{row['image']}: {row['claim'][:60]}"
 
 
-@pytest.mark.parametrize("row", rows("image_true.jsonl"), ids=told)
+@each("row", rows("image_true.jsonl"), ids=told)
 def test_a_true_claim_is_verified_with_what_was_measured(row):
     verdict = ask(row["claim"], row["image"])
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ()), verdict.message
     assert verdict.result["measured"]
 
 
-@pytest.mark.parametrize("row", rows("image_false.jsonl"), ids=told)
+@each("row", rows("image_false.jsonl"), ids=told)
 def test_a_false_claim_fails_with_what_was_measured(row):
     verdict = ask(row["claim"], row["image"])
     assert (verdict.status, verdict.checks_failed) == (Status.FAILED, ("claim_holds",)), verdict.message
     assert "measured" in verdict.result
 
 
-@pytest.mark.parametrize("row", rows("image_undecided.jsonl"), ids=told)
+@each("row", rows("image_undecided.jsonl"), ids=told)
 def test_a_claim_nobody_can_measure_is_inconclusive(row):
     verdict = ask(row["claim"], row["image"])
     assert verdict.status is Status.INCONCLUSIVE, verdict.message

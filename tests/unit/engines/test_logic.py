@@ -4,7 +4,6 @@ import inspect
 import json
 import sys
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,12 +15,7 @@ from qwed.engines.logic import verify, verify_logic_statement
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
 from qwed_new.engines import logic_engine as published
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import each, rows
 
 
 def ask(row: dict[str, Any]) -> Verdict:
@@ -45,7 +39,7 @@ def label(row: dict[str, Any]) -> str:
     return json.dumps(row)[:70]
 
 
-@pytest.mark.parametrize("row", rows("logic_true.jsonl"), ids=label)
+@each("row", rows("logic_true.jsonl"), ids=label)
 def test_what_can_be_satisfied_or_follows_is_verified(row):
     verdict = ask(row)
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ())
@@ -53,19 +47,19 @@ def test_what_can_be_satisfied_or_follows_is_verified(row):
     assert verdict.checks_passed[-1] == ("satisfiable" if "query" in row else "entailed")
 
 
-@pytest.mark.parametrize("row", rows("logic_false.jsonl"), ids=label)
+@each("row", rows("logic_false.jsonl"), ids=label)
 def test_what_cannot_be_satisfied_or_does_not_follow_fails(row):
     verdict = ask(row)
     assert verdict.status is Status.FAILED
     assert len(verdict.checks_failed) == 1
 
 
-@pytest.mark.parametrize("row", rows("logic_undecided.jsonl"), ids=label)
+@each("row", rows("logic_undecided.jsonl"), ids=label)
 def test_what_is_ambiguous_unread_or_divided_by_zero_is_not_decided(row):
     assert ask(row).status is Status.INCONCLUSIVE
 
 
-@pytest.mark.parametrize("row", rows("logic_hostile.jsonl"), ids=label)
+@each("row", rows("logic_hostile.jsonl"), ids=label, at_once=10)
 def test_what_is_wrong_is_blocked_with_its_error_and_place(row):
     verdict = ask(row)
     assert (verdict.status, verdict.result["error"]) == (Status.BLOCKED, row["error"])

@@ -7,6 +7,7 @@ import pytest
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
+from tests.support.tables import each
 
 
 def entails(premises: list[str], conclusion: str) -> Verdict:
@@ -44,7 +45,7 @@ def syllogism(mood: str, shapes: dict[str, str], terms: dict[str, str]) -> tuple
     return lines[:2], lines[2]
 
 
-@pytest.mark.parametrize("mood", MOODS)
+@each("mood", MOODS)
 def test_every_mood_of_the_syllogism_is_judged_alike_in_english_and_in_first_order_notation(mood):
     expected = Status.VERIFIED if mood in VALID else Status.FAILED
     assert entails(*syllogism(mood, SENTENCE, NOUNS)).status is expected
@@ -61,7 +62,7 @@ def test_all_256_moods_are_there():
     assert (len(MOODS), len(VALID), len(IMPORTING)) == (256, 15, 9)
 
 
-@pytest.mark.parametrize(
+@each(
     ("plural", "singular"),
     [
         *(("humans", "human"), ("men", "man"), ("women", "woman"), ("people", "person"), ("children", "child")),
@@ -92,7 +93,7 @@ def test_a_verb_is_one_word_in_every_person(plural, third):
     assert entails([f"Every dog {third}", "Rex is a dog"], f"Rex {third}").verified
 
 
-@pytest.mark.parametrize(
+@each(
     ("sentence", "formula"),
     [
         ("All dogs are old", "forall x. Dog(x) -> Old(x)"),
@@ -143,7 +144,7 @@ def test_a_sentence_means_the_formula_it_meets(sentence, formula):
     assert entails([formula], sentence).verified
 
 
-@pytest.mark.parametrize(
+@each(
     "sentence",
     [
         *("Most dogs bark", "Few dogs bark", "Many dogs bark", "Only dogs bark", "Almost all dogs bark"),

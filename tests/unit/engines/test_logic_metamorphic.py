@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable
+from itertools import product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
-from tests.unit.engines.test_logic import rows
+from tests.support.tables import each, rows
 
 Argument = tuple[list[str], str]
 
@@ -45,25 +45,25 @@ def test_there_is_enough_to_change():
     assert len(ENGLISH) > 50
 
 
-@pytest.mark.parametrize("argument", SOME, ids=label)
+@each("argument", SOME, ids=label, at_once=20)
 def test_the_order_of_the_premises_does_not_matter(argument):
     premises, conclusion = argument
     assert status(premises[::-1], conclusion) is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", SOME, ids=label)
+@each("argument", SOME, ids=label, at_once=20)
 def test_an_irrelevant_premise_does_not_matter(argument):
     premises, conclusion = argument
     assert status(["unrelated_17 -> unrelated_18", *premises], conclusion) is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", SOME, ids=label)
+@each("argument", SOME, ids=label, at_once=20)
 def test_a_premise_said_twice_does_not_matter(argument):
     premises, conclusion = argument
     assert status([*premises, *premises], conclusion) is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", FORMULAS[2::5], ids=label)
+@each("argument", FORMULAS[2::5], ids=label, at_once=20)
 def test_a_double_negation_does_not_matter(argument):
     premises, conclusion = argument
     doubled = [premise if premise.startswith("(") else f"~~({premise})" for premise in premises]
@@ -84,7 +84,7 @@ def _renamed(text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("argument", FORMULAS[1::5], ids=label)
+@each("argument", FORMULAS[1::5], ids=label, at_once=20)
 def test_the_names_do_not_matter(argument):
     premises, conclusion = argument
     assert status([_renamed(premise) for premise in premises], _renamed(conclusion)) is status(premises, conclusion)
@@ -101,26 +101,29 @@ def _in_signs(text: str) -> str:
     return text
 
 
+def _spelled(value: Argument | Callable[[str], str]) -> str:
+    return label(value) if isinstance(value, tuple) else value.__name__
+
+
 def _in_words(text: str) -> str:
     for sign, word in {"<->": " iff ", "->": " implies ", "&&": " and ", "||": " or "}.items():
         text = text.replace(sign, word)
     return re.sub(r"~|!(?!=)", " not ", re.sub(r"&", " and ", re.sub(r"\|", " or ", text)))
 
 
-@pytest.mark.parametrize("argument", FORMULAS[::5], ids=label)
-@pytest.mark.parametrize("rewrite", [_in_signs, _in_words])
+@each(("argument", "rewrite"), product(FORMULAS[::5], [_in_signs, _in_words]), ids=_spelled, at_once=20)
 def test_the_spelling_of_the_connectives_does_not_matter(argument, rewrite: Callable[[str], str]):
     premises, conclusion = argument
     assert status([rewrite(premise) for premise in premises], rewrite(conclusion)) is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", ENGLISH[::2], ids=label)
+@each("argument", ENGLISH[::2], ids=label, at_once=20)
 def test_a_full_stop_and_a_therefore_do_not_matter(argument):
     premises, conclusion = argument
     assert status([f"{premise}." for premise in premises], f"Therefore, {conclusion}.") is status(premises, conclusion)
 
 
-@pytest.mark.parametrize("argument", ENGLISH[1::2], ids=label)
+@each("argument", ENGLISH[1::2], ids=label, at_once=20)
 def test_an_argument_is_one_text_or_many(argument):
     premises, conclusion = argument
     text = "\n".join([*premises, f"Therefore {conclusion}"])

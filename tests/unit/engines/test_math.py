@@ -3,7 +3,6 @@
 import json
 import math
 import signal
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,12 +13,9 @@ from qwed.engines.math import verify, verify_math_expression
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
 from qwed_new.engines import math_engine
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / f"math_{name}.jsonl").read_text().splitlines()]
+TRUE, FALSE = rows("math_true.jsonl"), rows("math_false.jsonl")
 
 
 def ask(query, **parameters):
@@ -34,7 +30,7 @@ def name(row):
     return ascii([row["query"], *row.get("parameters", {}).values()])[2:60]
 
 
-@pytest.mark.parametrize("row", rows("true"), ids=name)
+@each("row", TRUE, ids=name)
 def test_a_true_claim_is_verified(row):
     verdict = asked(row)
     assert verdict.status is Status.VERIFIED, verdict.message
@@ -42,7 +38,7 @@ def test_a_true_claim_is_verified(row):
     assert verdict.checks_failed == verdict.effects == verdict.violations == ()
 
 
-@pytest.mark.parametrize("row", rows("false"), ids=name)
+@each("row", FALSE, ids=name)
 def test_a_false_claim_is_never_verified(row):
     verdict = asked(row)
     assert verdict.status == row.get("status", "FAILED"), verdict.message
@@ -50,7 +46,7 @@ def test_a_false_claim_is_never_verified(row):
     assert verdict.effects == verdict.violations == ()
 
 
-@pytest.mark.parametrize("row", rows("hostile"), ids=name)
+@each("row", rows("math_hostile.jsonl"), ids=name, at_once=10)
 def test_a_hostile_text_is_answered_and_never_verified(row):
     verdict = asked(row)
     assert verdict.status not in (Status.VERIFIED, Status.ERROR)
@@ -59,13 +55,13 @@ def test_a_hostile_text_is_answered_and_never_verified(row):
     json.dumps([dict(verdict.result), verdict.message]).encode()
 
 
-@pytest.mark.parametrize("row", rows("false"), ids=name)
+@each("row", FALSE, ids=name)
 def test_every_offered_repair_is_itself_verified(row):
     corrected = asked(row).corrected
     assert corrected is None or ask(corrected["query"]).verified
 
 
-@pytest.mark.parametrize("row", rows("true")[::9], ids=name)
+@each("row", TRUE[::9], ids=name)
 def test_an_answer_does_not_change_when_asked_again(row):
     assert asked(row) == asked(row)
 

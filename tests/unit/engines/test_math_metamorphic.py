@@ -1,18 +1,15 @@
 """The math engine: what does not change a claim does not change its verdict."""
 
-import json
 import re
-from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.engines.math import verify
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
 _PLAIN = re.compile(r"[-a-z0-9+*/^(). =]+")
 _NOT_ALGEBRA = re.compile(r"[0-9] +[a-z]|^d|mod")
 """Quantities, to which no plain number is added, and derivatives, whose variable has a name of its own."""
@@ -26,8 +23,7 @@ def status(query):
 def equalities(name):
     """Plain equalities of a table, as pairs of sides."""
     found = []
-    for line in (DATA / f"math_{name}.jsonl").read_text().splitlines():
-        row = json.loads(line)
+    for row in rows(f"math_{name}.jsonl"):
         query = row["query"]
         plain = set(row) == {"query"} and query.count("=") == 1 and _PLAIN.fullmatch(query)
         if plain and not _NOT_ALGEBRA.search(query):
@@ -37,9 +33,7 @@ def equalities(name):
 
 TRUE, FALSE = equalities("true")[::3], equalities("false")[::2]
 CASES = [(sides, Status.VERIFIED) for sides in TRUE] + [(sides, Status.FAILED) for sides in FALSE]
-cases = pytest.mark.parametrize(
-    ("sides", "expected"), CASES, ids=lambda part: " = ".join(part)[:50] if isinstance(part, tuple) else part
-)
+cases = each(("sides", "expected"), CASES, ids=lambda part: " = ".join(part)[:50] if isinstance(part, tuple) else part)
 
 
 def test_there_are_cases_to_change():

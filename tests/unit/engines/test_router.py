@@ -1,17 +1,13 @@
 """Which engine reads a text."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from qwed.engines.router import LONGEST, route
 from qwed.engines.table import ENGINES
+from tests.support.tables import each, rows
 
-ROWS = [json.loads(line) for line in (Path(__file__).parents[2] / "data" / "router.jsonl").read_text().splitlines()]
 
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: ascii(row["text"])[:50])
+@each("row", rows("router.jsonl"), ids=lambda row: ascii(row["text"])[:50])
 def test_the_shape_of_a_text_says_which_engine_reads_it(row: dict[str, str]) -> None:
     routed = route(row["text"])
     if row["engine"] is None:

@@ -2,8 +2,7 @@
 
 import json
 from functools import cache
-from itertools import pairwise
-from pathlib import Path
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.sql import verify
 from qwed.words import Effect, EffectKind, Status, Verdict, canonical, risk_of
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
+ATTACKS, HONEST, REPAIRS = rows("sql_attacks.jsonl"), rows("sql_honest.jsonl"), rows("sql_repairs.jsonl")
 DDL = "CREATE TABLE users (id INT, name TEXT, password TEXT); CREATE TABLE orders (id INT, user_id INT, total INT)"
 ORDER = (
     "syntax_valid",
@@ -28,11 +28,6 @@ ORDER = (
     "within_max_rows",
     "no_destructive_operations",
 )
-
-
-def rows(name: str) -> list[Any]:
-    lines = (DATA / f"sql_{name}.jsonl").read_text().splitlines()
-    return [pytest.param(json.loads(line), id=str(number)) for number, line in enumerate(lines, 1)]
 
 
 def judged(case: dict[str, Any]) -> Verdict:
@@ -58,7 +53,7 @@ def effects(query: str, dialect: str = "") -> set[Effect]:
     return set(ask(query, dialect).effects)
 
 
-@pytest.mark.parametrize("case", rows("attacks"))
+@each("case", ATTACKS)
 def test_an_attack_is_not_verified_and_says_why(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert verdict.status == case["status"]
@@ -67,7 +62,7 @@ def test_an_attack_is_not_verified_and_says_why(case: dict[str, Any]) -> None:
     assert not verdict.verified
 
 
-@pytest.mark.parametrize("case", rows("attacks"))
+@each("case", ATTACKS)
 def test_only_a_violation_costs_trust_and_it_fails_no_injection(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert not verdict.violations or verdict.status is Status.BLOCKED
@@ -75,7 +70,7 @@ def test_only_a_violation_costs_trust_and_it_fails_no_injection(case: dict[str, 
     assert not verdict.violations or verdict.corrected is None
 
 
-@pytest.mark.parametrize("case", rows("honest"))
+@each("case", HONEST)
 def test_an_honest_query_is_verified_at_the_risk_of_its_effects(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert (verdict.status, verdict.violations, verdict.checks_failed) == (Status.VERIFIED, (), ())
@@ -83,12 +78,12 @@ def test_an_honest_query_is_verified_at_the_risk_of_its_effects(case: dict[str, 
     assert "tables" not in case or verdict.result["tables"] == case["tables"]
 
 
-@pytest.mark.parametrize("case", rows("honest"))
+@each("case", HONEST)
 def test_a_query_with_nothing_wrong_is_never_rewritten(case: dict[str, Any]) -> None:
     assert judged(case).corrected is None
 
 
-@pytest.mark.parametrize("case", rows("honest"))
+@each("case", HONEST)
 def test_only_a_query_that_changes_nothing_passes_no_destructive_operations(case: dict[str, Any]) -> None:
     verdict = judged(case)
     reads_only = all(effect.kind is EffectKind.READ for effect in verdict.effects)
@@ -96,27 +91,27 @@ def test_only_a_query_that_changes_nothing_passes_no_destructive_operations(case
     assert bool(verdict.result["notes"]) is not reads_only
 
 
-@pytest.mark.parametrize("case", rows("repairs"))
+@each("case", REPAIRS)
 def test_a_repair_is_the_narrower_query_or_none(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert verdict.status is not Status.VERIFIED
     assert verdict.corrected == (None if case["corrected"] is None else {"query": case["corrected"]})
 
 
-@pytest.mark.parametrize("case", [row for row in rows("repairs") if row.values[0]["corrected"]])
+@each("case", [row for row in REPAIRS if row["corrected"]])
 def test_a_repaired_query_is_verified_and_left_alone(case: dict[str, Any]) -> None:
     again = judged({**case, "query": case["corrected"]})
     assert (again.status, again.corrected) == (Status.VERIFIED, None)
 
 
-@pytest.mark.parametrize("case", rows("hostile"))
+@pytest.mark.parametrize("case", rows("sql_hostile.jsonl"))
 def test_a_hostile_input_gets_an_answer(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert verdict.status in case["status"]
     assert canonical(verdict.result)
 
 
-@pytest.mark.parametrize("case", [*rows("attacks"), *rows("honest"), *rows("repairs")])
+@each("case", [*ATTACKS, *HONEST, *REPAIRS])
 def test_a_verdict_is_json_and_its_checks_keep_their_order(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert canonical(verdict.result)
@@ -134,19 +129,19 @@ def test_a_plain_select_passes_the_checks_of_the_specification() -> None:
     assert verdict.effects == (Effect(EffectKind.READ, "customers"),)
 
 
-@pytest.mark.parametrize("dialect", ["mysql", "mariadb", "bigquery", "spark", "hive", "tsql", "postgres", ""])
-@pytest.mark.parametrize(
-    "query",
-    [
-        'SELECT "password" FROM users',
-        'SELECT id, "PassWord" FROM users',
-        "SELECT id FROM users WHERE \"password\" LIKE 'a%'",
-        'SELECT id FROM users WHERE id IN (SELECT "password" FROM users)',
-        'EXPLAIN SELECT "password" FROM users',
-        'SELECT id FROM users ORDER BY "password"',
-        'SELECT "users"."password" FROM users',
-    ],
-)
+QUOTED = [
+    'SELECT "password" FROM users',
+    'SELECT id, "PassWord" FROM users',
+    "SELECT id FROM users WHERE \"password\" LIKE 'a%'",
+    'SELECT id FROM users WHERE id IN (SELECT "password" FROM users)',
+    'EXPLAIN SELECT "password" FROM users',
+    'SELECT id FROM users ORDER BY "password"',
+    'SELECT "users"."password" FROM users',
+]
+DIALECTS = ["mysql", "mariadb", "bigquery", "spark", "hive", "tsql", "postgres", ""]
+
+
+@each(("query", "dialect"), product(QUOTED, DIALECTS))
 def test_a_sensitive_column_in_double_quotes_is_one_in_every_dialect(query: str, dialect: str) -> None:
     verdict = ask(query, dialect)
     assert verdict.status is Status.FAILED

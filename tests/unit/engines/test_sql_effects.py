@@ -5,6 +5,7 @@ import pytest
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.words import Effect, EffectKind, Status, Verdict
+from tests.support.tables import each
 
 READ, WRITE, DELETE = EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE
 EXECUTE, NETWORK, ADMIN, SECRET = EffectKind.EXECUTE, EffectKind.NETWORK, EffectKind.ADMIN, EffectKind.SECRET
@@ -52,7 +53,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize(("query", "dialect", "effect"), ATTACKS)
+@each(("query", "dialect", "effect"), ATTACKS)
 def test_a_known_attack_has_the_effect_it_has_and_is_a_violation(query: str, dialect: str, effect: Effect) -> None:
     verdict = ask(query, dialect)
     assert verdict.status is Status.BLOCKED
@@ -89,14 +90,14 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("query", "dialect", "kind"), PLAIN)
+@each(("query", "dialect", "kind"), PLAIN)
 def test_a_plain_deed_is_an_effect_and_no_violation(query: str, dialect: str, kind: EffectKind) -> None:
     verdict = ask(query, dialect)
     assert verdict.status is Status.VERIFIED
     assert kind in {effect.kind for effect in verdict.effects}
 
 
-@pytest.mark.parametrize(("query", "dialect", "kind"), PLAIN)
+@each(("query", "dialect", "kind"), PLAIN)
 def test_strict_allows_reads_alone(query: str, dialect: str, kind: EffectKind) -> None:
     verdict = ask(query, dialect, strict=True)
     assert verdict.status is (Status.VERIFIED if kind is READ else Status.BLOCKED)

@@ -1,7 +1,5 @@
 """SQLGuard: reads only, bounded, and an answer for every input."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +8,8 @@ from hypothesis import strategies as st
 
 import qwed_new.guards.sql_guard
 from qwed.engines.sql_guard import MAX_CHARACTERS, SQLGuard
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
 WRITES = [
     "DROP TABLE users",
     "TRUNCATE users",
@@ -34,28 +32,23 @@ WRITES = [
 ]
 
 
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / f"sql_{name}.jsonl").read_text().splitlines()]
-
-
-def plain(name: str) -> list[Any]:
+def plain(name: str) -> list[dict[str, Any]]:
     """The rows that need nothing but a query and a dialect."""
     kept = [row for row in rows(name) if not set(row) & {"policy", "parts"} and "query" in row]
     kept = [row for row in kept if set(row.get("parameters", {})) <= {"dialect"}]
     kept = [row for row in kept if row.get("risk", "low") == "low"]
     # What is only unclear without a dialect is clear in the guard's own.
-    kept = [row for row in kept if row.get("status") != "INCONCLUSIVE" or "parameters" in row]
-    return [pytest.param(row, id=str(number)) for number, row in enumerate(kept, 1)]
+    return [row for row in kept if row.get("status") != "INCONCLUSIVE" or "parameters" in row]
 
 
-@pytest.mark.parametrize("case", plain("honest"))
+@each("case", plain("sql_honest.jsonl"))
 def test_an_honest_read_is_verified_and_printed_anew(case: dict[str, Any]) -> None:
     answer = SQLGuard().verify_query(case["query"], case.get("parameters", {}).get("dialect", "postgres"))
     assert (answer.verified, answer.risk, answer.violations) == (True, "low", ())
     assert answer.normalized_query
 
 
-@pytest.mark.parametrize("case", plain("attacks"))
+@each("case", plain("sql_attacks.jsonl"))
 def test_an_attack_is_never_verified(case: dict[str, Any]) -> None:
     dialect = case.get("parameters", {}).get("dialect", "postgres")
     assert not SQLGuard().verify_query(case["query"], dialect).verified

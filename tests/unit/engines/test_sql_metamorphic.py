@@ -1,15 +1,15 @@
 """Changes that mean nothing leave the verdict alone."""
 
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.words import Verdict
+from tests.support.tables import each
 
 QUERIES = [
     "SELECT u.id , u.name FROM users AS u WHERE u.id = 5 AND u.name = 'x' ORDER BY u.name LIMIT 3",
@@ -78,8 +78,7 @@ def _gap(data: st.DataObject, before: str, word: str) -> str:
     return " " if "/" in (before, word) else data.draw(GAPS)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("dialect", ["", "postgres", "mysql", "tsql"])
+@each(("query", "dialect"), product(QUERIES, ["", "postgres", "mysql", "tsql"]))
 def test_renaming_aliases_changes_nothing(query: str, dialect: str) -> None:
     renamed = query
     for old, new in (("u", "people_1"), ("o", "Sales"), ("t", "zz")):
@@ -88,8 +87,9 @@ def test_renaming_aliases_changes_nothing(query: str, dialect: str) -> None:
     assert same(ask(query, dialect), ask(renamed, dialect))
 
 
-@pytest.mark.parametrize("query", [query for query in QUERIES if " WHERE " in query])
-@pytest.mark.parametrize("dialect", ["", "postgres", "mysql", "tsql"])
+@each(
+    ("query", "dialect"), product([query for query in QUERIES if " WHERE " in query], ["", "postgres", "mysql", "tsql"])
+)
 def test_parentheses_around_a_condition_change_nothing(query: str, dialect: str) -> None:
     head, _, condition = query.partition(" WHERE ")
     ends = [condition.find(word) for word in (" ORDER BY", " UNION") if word in condition]
@@ -98,11 +98,11 @@ def test_parentheses_around_a_condition_change_nothing(query: str, dialect: str)
     assert same(ask(query, dialect), ask(wrapped, dialect))
 
 
-@pytest.mark.parametrize("query", [query for query in QUERIES if ";" not in query])
+@each("query", [query for query in QUERIES if ";" not in query])
 def test_a_semicolon_and_blanks_around_change_nothing(query: str) -> None:
     assert same(ask(query, ""), ask(f"\n  {query} ;  \n", ""))
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@each("query", QUERIES)
 def test_a_comment_in_front_changes_nothing(query: str) -> None:
     assert same(ask(query, ""), ask(f"-- report\n/* by the planner */ {query}", ""))

@@ -1,8 +1,6 @@
 """Known injection payloads, put where a program would have put a name or a number."""
 
-import json
-from pathlib import Path
-from typing import Any
+from itertools import product
 
 import pytest
 
@@ -10,8 +8,9 @@ from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.engines.sql_guard import SQLGuard
 from qwed.words import Status
+from tests.support.tables import each, rows
 
-DATA = Path(__file__).parents[2] / "data"
+PAYLOADS = rows("sql_payloads.jsonl")
 TEMPLATES = {
     "text": (
         "SELECT * FROM users WHERE name = '{}'",
@@ -24,23 +23,18 @@ TEMPLATES = {
 }
 
 
-def payloads() -> list[Any]:
-    lines = (DATA / "sql_payloads.jsonl").read_text().splitlines()
-    return [pytest.param(json.loads(line), id=str(number)) for number, line in enumerate(lines, 1)]
-
-
 def filled(case: dict[str, str]) -> list[str]:
     return [template.replace("{}", case["payload"]) for template in TEMPLATES[case["at"]]]
 
 
-@pytest.mark.parametrize("case", payloads())
+@each("case", PAYLOADS)
 def test_a_payload_in_a_query_is_a_violation_in_the_dialect_it_was_made_for(case: dict[str, str]) -> None:
     for query in filled(case):
         verdict = verify(EngineRequest(query=query, parameters={"dialect": case.get("dialect", "")}))
         assert (verdict.status, bool(verdict.violations)) == (Status.BLOCKED, True), query
 
 
-@pytest.mark.parametrize("case", payloads())
+@each("case", PAYLOADS)
 def test_a_payload_in_a_query_is_refused_where_nobody_names_the_dialect(case: dict[str, str]) -> None:
     assert [query for query in filled(case) if SQLGuard().verify_query(query).verified] == []
 
@@ -60,8 +54,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("query", BROKEN)
-@pytest.mark.parametrize("dialect", ["", "postgres", "mysql"])
+@each(("query", "dialect"), product(BROKEN, ["", "postgres", "mysql"]))
 def test_plainly_broken_sql_costs_no_trust(query: str, dialect: str) -> None:
     verdict = verify(EngineRequest(query=query, parameters={"dialect": dialect}))
     assert (verdict.status, verdict.violations) == (Status.FAILED, ())

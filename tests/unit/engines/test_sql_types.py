@@ -1,10 +1,13 @@
 """A query held against a schema: names, numbers of columns, and types that can be compared."""
 
+from itertools import product
+
 import pytest
 
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.words import Status, Verdict
+from tests.support.tables import each
 
 DDL = """
 CREATE TABLE users (
@@ -81,15 +84,13 @@ STRICTLY_UNFIT = [
 ]
 
 
-@pytest.mark.parametrize("query", FITTING)
-@pytest.mark.parametrize("dialect", ["", "postgres", "mysql", "sqlite"])
+@each(("query", "dialect"), product(FITTING, ["", "postgres", "mysql", "sqlite"]))
 def test_a_query_that_fits_the_schema_is_verified(query: str, dialect: str) -> None:
     verdict = ask(query, dialect)
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ())
 
 
-@pytest.mark.parametrize("query", UNFIT)
-@pytest.mark.parametrize("dialect", ["", "postgres", "mysql", "sqlite"])
+@each(("query", "dialect"), product(UNFIT, ["", "postgres", "mysql", "sqlite"]))
 def test_a_query_that_does_not_fit_fails_the_schema_and_is_no_violation(query: str, dialect: str) -> None:
     verdict = ask(query, dialect)
     assert (verdict.status, verdict.checks_failed, verdict.violations) == (Status.FAILED, ("schema_valid",), ())

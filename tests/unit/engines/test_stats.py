@@ -20,12 +20,7 @@ from qwed.engines.protocol import EngineRequest
 from qwed.engines.stats import verify
 from qwed.engines.table import EngineRow
 from qwed.words import Status, Verdict
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import DATA, each, rows
 
 
 def request(claim: str, content: bytes, **parameters: Any) -> EngineRequest:
@@ -45,7 +40,7 @@ def label(row: dict[str, Any]) -> str:
     return row["claim"][:70]
 
 
-@pytest.mark.parametrize("row", rows("stats_true.jsonl"), ids=label)
+@each("row", rows("stats_true.jsonl"), ids=label, at_once=20)
 def test_what_the_file_says_is_verified_with_its_query(row):
     verdict = of(row)
     assert verdict.status is Status.VERIFIED, verdict.message
@@ -53,14 +48,14 @@ def test_what_the_file_says_is_verified_with_its_query(row):
     assert verdict.result["value"] is not None
 
 
-@pytest.mark.parametrize("row", rows("stats_false.jsonl"), ids=label)
+@each("row", rows("stats_false.jsonl"), ids=label, at_once=20)
 def test_what_the_file_denies_fails_with_what_it_says(row):
     verdict = of(row)
     assert (verdict.status, verdict.checks_failed) == (Status.FAILED, ("claim_holds",)), verdict.message
     assert verdict.result["value"] is not None
 
 
-@pytest.mark.parametrize("row", rows("stats_undecided.jsonl"), ids=label)
+@each("row", rows("stats_undecided.jsonl"), ids=label, at_once=20)
 def test_what_is_not_understood_or_can_be_read_in_two_ways_is_not_decided(row):
     verdict = of(row)
     assert verdict.status is Status.INCONCLUSIVE, verdict.message

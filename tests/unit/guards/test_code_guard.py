@@ -1,7 +1,5 @@
 """INTERFACES 5, CodeGuard: code that stands alone may only compute."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +8,9 @@ from hypothesis import strategies as st
 
 from qwed.guards.code_guard import LANGUAGES, CodeSafety
 from qwed_new.guards.code_guard import CodeGuard
+from tests.support.tables import rows
 
-DATA = Path(__file__).parents[2] / "data"
 GUARD = CodeGuard()
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
 def language_of(name: str, row: dict[str, Any]) -> str:

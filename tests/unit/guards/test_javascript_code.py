@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,7 @@ from qwed.guards import _javascript_tree
 from qwed.guards.code_words import CodeFindings
 from qwed.guards.javascript_code import MAX_BYTES, findings
 from qwed.words import Effect, EffectKind
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
+from tests.support.tables import each, rows
 
 ATTACKS, HONEST = rows("javascript_attacks.jsonl"), rows("javascript_honest.jsonl")
 EFFECTS, HOSTILE = rows("javascript_effects.jsonl"), rows("javascript_hostile.jsonl")
@@ -38,7 +31,7 @@ def look(row: dict[str, Any], code: str | None = None) -> CodeFindings:
     return findings(row["code"] if code is None else code, typescript=row.get("typescript", False))
 
 
-@pytest.mark.parametrize("row", ATTACKS, ids=label)
+@each("row", ATTACKS, ids=label)
 def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
     found = look(row)
     assert found.syntax_error is None
@@ -47,7 +40,7 @@ def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
     assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
 
 
-@pytest.mark.parametrize("row", HONEST + EFFECTS, ids=label)
+@each("row", HONEST + EFFECTS, ids=label)
 def test_an_ordinary_program_is_understood_and_its_effects_are_told(row):
     found = look(row)
     assert (found.violations, found.unresolved, found.syntax_error) == ((), (), None)
@@ -56,7 +49,7 @@ def test_an_ordinary_program_is_understood_and_its_effects_are_told(row):
     assert all(line >= 1 for line in found.effect_lines)
 
 
-@pytest.mark.parametrize("row", [row for row in HONEST if "typescript" not in row], ids=label)
+@each("row", [row for row in HONEST if "typescript" not in row], ids=label)
 def test_ordinary_javascript_is_ordinary_typescript(row):
     # TypeScript checks a few things JavaScript does not; none of them is in the table.
     found = findings(row["code"], typescript=True)
@@ -80,7 +73,7 @@ STAYING = re.compile(r"^(import|export|namespace|declare)\b|\bawait\b", re.MULTI
 MOVABLE = [row for row in ATTACKS if not STAYING.search(row["code"])]
 
 
-@pytest.mark.parametrize("row", MOVABLE, ids=label)
+@each("row", MOVABLE, ids=label)
 def test_an_attack_inside_a_function_is_still_found(row):
     found = look(row, f"(function outer() {{\n{row['code']}\n}})();\n")
     assert found.violations
@@ -100,13 +93,13 @@ def renamed(code: str) -> str:
 NAMED = [row for row in ATTACKS + HONEST + EFFECTS if "names" not in row.get("pattern", "")]
 
 
-@pytest.mark.parametrize("row", NAMED, ids=label)
+@each("row", NAMED, ids=label)
 def test_renaming_variables_leaves_the_verdict_alone(row):
     plain, other = look(row), look(row, renamed(row["code"]))
     assert (other.violations, kinds(other), other.syntax_error) == (plain.violations, kinds(plain), plain.syntax_error)
 
 
-@pytest.mark.parametrize("row", ATTACKS + HONEST + EFFECTS, ids=label)
+@each("row", ATTACKS + HONEST + EFFECTS, ids=label)
 def test_layout_and_comments_leave_the_verdict_alone(row):
     plain = look(row)
     other = look(row, "// eval('x')\n/* require('fs') */\n" + re.sub(r";\n", " ; // eval\n\n", row["code"]))

@@ -1,18 +1,10 @@
 """Where a path leads, read off its text."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from qwed.guards import path
 from qwed.guards.path import MAX_LENGTH, Place, resolve
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import each, rows
 
 
 def check(row):
@@ -23,14 +15,14 @@ def check(row):
     return found
 
 
-@pytest.mark.parametrize("row", rows("path_attacks.jsonl"), ids=lambda row: ascii(row["target"])[:60])
+@each("row", rows("path_attacks.jsonl"), ids=lambda row: ascii(row["target"])[:60])
 def test_an_escape_or_a_secret_file_is_seen(row):
     found = check(row)
     assert found.place is not Place.INSIDE or found.sensitive
     assert found.reason or found.place is Place.INSIDE
 
 
-@pytest.mark.parametrize("row", rows("path_honest.jsonl"), ids=lambda row: ascii(row["target"])[:60])
+@each("row", rows("path_honest.jsonl"), ids=lambda row: ascii(row["target"])[:60])
 def test_an_honest_path_is_inside(row):
     assert check(row).reason == ""
 

@@ -1,26 +1,18 @@
 """Personal data in text."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from qwed.guards.pii import MAX_CANDIDATES, find_pii
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import each, rows
 
 
-@pytest.mark.parametrize("row", rows("pii_attacks.jsonl"), ids=lambda row: ascii(row["text"]))
+@each("row", rows("pii_attacks.jsonl"), ids=lambda row: ascii(row["text"]))
 def test_personal_data_is_found(row):
     assert [finding.kind for finding in find_pii(row["text"])] == row["kinds"]
 
 
-@pytest.mark.parametrize("text", [row["text"] for row in rows("pii_honest.jsonl")])
+@each("text", [row["text"] for row in rows("pii_honest.jsonl")])
 def test_honest_text_holds_no_personal_data(text):
     assert find_pii(text) == ()
 

@@ -1,7 +1,6 @@
 """DESIGN 3: what Python source would do, and which shapes are refused whoever asks."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +10,7 @@ from hypothesis import strategies as st
 from qwed.guards.code_words import CodeFindings
 from qwed.guards.python_code import MAX_BYTES, findings
 from qwed.words import Effect, EffectKind
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
+from tests.support.tables import each, rows
 
 ATTACKS, HONEST, HOSTILE = rows("python_attacks.jsonl"), rows("python_honest.jsonl"), rows("python_hostile.jsonl")
 DEEDS = rows("python_deeds.jsonl")
@@ -31,7 +24,7 @@ def kinds(found: CodeFindings) -> list[str]:
     return sorted({effect.kind.value for effect in found.effects})
 
 
-@pytest.mark.parametrize("row", ATTACKS, ids=label)
+@each("row", ATTACKS, ids=label)
 def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
     found = findings(row["code"])
     assert f"Dangerous pattern: {row['pattern']}" in found.violations
@@ -40,14 +33,14 @@ def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
     assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
 
 
-@pytest.mark.parametrize("row", DEEDS, ids=label)
+@each("row", DEEDS, ids=label)
 def test_a_deed_is_seen_however_it_is_written(row):
     found = findings(row["code"])
     assert row["effect"] in kinds(found)
     assert found.syntax_error is None
 
 
-@pytest.mark.parametrize("row", HONEST, ids=label)
+@each("row", HONEST, ids=label)
 def test_an_ordinary_program_is_understood_and_passes(row):
     found = findings(row["code"])
     assert (found.violations, found.unresolved, found.syntax_error) == ((), (), None)
@@ -86,7 +79,7 @@ MODULE_ONLY = (
 MOVABLE = [row for row in ATTACKS if not any(word in row["code"] for word in MODULE_ONLY)]
 
 
-@pytest.mark.parametrize("row", MOVABLE, ids=label)
+@each("row", MOVABLE, ids=label)
 def test_an_attack_inside_a_function_is_still_found(row):
     body = "".join(f"    {line}\n" for line in row["code"].splitlines())
     found = findings(f"def outer():\n{body}outer()\n")

@@ -2,25 +2,18 @@
 
 import ast
 import builtins
-import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.guards.python_code import findings
+from tests.support.tables import rows
 
-DATA = Path(__file__).parents[2] / "data"
 NAMES = ("python_attacks.jsonl", "python_deeds.jsonl", "python_honest.jsonl")
 # A cookie is a comment, which no syntax tree holds.
-ROWS = [
-    row
-    for name in NAMES
-    for line in (DATA / name).read_text().splitlines()
-    if "coding" not in (row := json.loads(line))["code"]
-]
+ROWS = [row for name in NAMES for row in rows(name) if "coding" not in row["code"]]
 
 Judgement = tuple[set[str], set[str], bool]
 

@@ -1,23 +1,15 @@
 """Secrets in text: what must be found, what must not, and what hostile text costs."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from qwed.guards import _secret_named
 from qwed.guards.secrets import MAX_CANDIDATES, MAX_NESTING, find_secrets, mask
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import each, rows
 
 
 # The pieces keep whole tokens out of the repository, where scanners of other people would find them.
-@pytest.mark.parametrize("row", rows("secrets_attacks.jsonl"), ids=lambda row: row["name"])
+@each("row", rows("secrets_attacks.jsonl"), ids=lambda row: row["name"])
 def test_a_secret_is_found_and_masked(row):
     text = "".join(row["text"])
     assert [finding.kind for finding in find_secrets(text)] == row["kinds"]
@@ -27,7 +19,7 @@ def test_a_secret_is_found_and_masked(row):
         assert text[finding.start : finding.end] not in masked
 
 
-@pytest.mark.parametrize("text", [row["text"] for row in rows("secrets_honest.jsonl")])
+@each("text", [row["text"] for row in rows("secrets_honest.jsonl")])
 def test_honest_text_holds_no_secret_and_is_left_alone(text):
     assert find_secrets(text) == ()
     assert mask(text) == text

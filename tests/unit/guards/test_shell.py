@@ -1,20 +1,13 @@
 """What a shell command would do."""
 
 import itertools
-import json
 import shlex
-from pathlib import Path
 
 import pytest
 
 from qwed.guards.shell import MAX_LENGTH, Violation, findings
 from qwed.words import EffectKind, Risk, risk_of
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name):
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+from tests.support.tables import each, rows
 
 
 def spelled(command):
@@ -29,7 +22,7 @@ ATTACKS = rows("shell_attacks.jsonl")
 HONEST = rows("shell_honest.jsonl")
 
 
-@pytest.mark.parametrize("row", ATTACKS, ids=lambda row: ascii(row["command"])[:60])
+@each("row", ATTACKS, ids=lambda row: ascii(row["command"])[:60])
 def test_a_dangerous_command_is_never_taken_for_a_harmless_one(row):
     found = findings(row["command"])
     assert {Violation[name] for name in row["violations"]} <= set(found.violations)
@@ -41,7 +34,7 @@ def test_a_dangerous_command_is_never_taken_for_a_harmless_one(row):
     assert risk_of(found.effects) > Risk.LOW
 
 
-@pytest.mark.parametrize("row", HONEST, ids=lambda row: ascii(row["command"])[:60])
+@each("row", HONEST, ids=lambda row: ascii(row["command"])[:60])
 def test_a_reading_command_is_resolved_and_low(row):
     found = findings(row["command"])
     assert [f"{effect.kind}:{effect.target}" for effect in found.effects] == row["effects"]
@@ -49,7 +42,7 @@ def test_a_reading_command_is_resolved_and_low(row):
     assert risk_of(found.effects) is Risk.LOW
 
 
-@pytest.mark.parametrize("row", rows("shell_everyday.jsonl"), ids=lambda row: ascii(row["command"])[:60])
+@each("row", rows("shell_everyday.jsonl"), ids=lambda row: ascii(row["command"])[:60])
 def test_everyday_work_has_effects_but_is_no_violation(row):
     found = findings(row["command"])
     assert kinds(found) == set(row["kinds"])
@@ -82,7 +75,7 @@ DELETES = [
 ]
 
 
-@pytest.mark.parametrize("command", DELETES)
+@each("command", DELETES)
 def test_a_deletion_is_seen_wherever_it_stands(command):
     assert EffectKind.DELETE in {effect.kind for effect in findings(command).effects}
 
@@ -153,7 +146,7 @@ UNRESOLVED = (
 )
 
 
-@pytest.mark.parametrize("command", UNRESOLVED, ids=ascii)
+@each("command", UNRESOLVED, ids=ascii)
 def test_what_is_decided_while_it_runs_is_unresolved_and_no_violation(command):
     found = findings(command)
     assert found.unresolved

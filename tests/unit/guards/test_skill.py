@@ -1,7 +1,6 @@
 """Guide, SkillProvenanceGuard: where a skill comes from decides whether it is loaded."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.guards.skill import BLOCKED_REGISTRIES, SkillProvenanceGuard, SkillVerdict
-
-DATA = Path(__file__).parents[2] / "data"
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
+from tests.support.tables import each, rows
 
 ATTACKS, HONEST = rows("skill_attacks.jsonl"), rows("skill_honest.jsonl")
 SEED = HONEST[0]["manifest"]
@@ -25,7 +18,7 @@ def label(row: dict[str, Any]) -> str:
     return json.dumps({key: value for key, value in row["manifest"].items() if SEED.get(key) != value})[:60]
 
 
-@pytest.mark.parametrize("row", ATTACKS, ids=label)
+@each("row", ATTACKS, ids=label)
 def test_a_doubtful_skill_is_blocked_and_the_finding_says_why(row):
     result = SkillProvenanceGuard().verify_skill(row["manifest"])
     assert (result.verified, result.status, result.risk_level) == (False, "BLOCKED", row["risk"])
@@ -33,7 +26,7 @@ def test_a_doubtful_skill_is_blocked_and_the_finding_says_why(row):
     assert result.findings[0] in result.message
 
 
-@pytest.mark.parametrize("row", HONEST, ids=label)
+@each("row", HONEST, ids=label)
 def test_a_skill_from_a_known_place_is_trusted(row):
     result = SkillProvenanceGuard(**row["options"]).verify_skill(row["manifest"])
     assert (result.verified, result.findings) == (True, [])

@@ -46,7 +46,7 @@ def test_a_result_has_one_hash_whatever_the_order_of_its_members() -> None:
         ({"success": None}, "true or false"),
         ({"success": True, "ok": True}, "unknown field `ok`"),
         ({"success": True, "x" * 1000: 1}, "unknown field `xxx"),
-        ({"success": True, "attestation": 7}, "`attestation` must be a string"),
+        ({"success": True, "attestation": 7}, "`attestation` must be what came with the decision"),
         ({"success": True, "result_hash": "a" * 64}, "`result_hash` must be"),
         ({"success": True, "result_hash": f"sha256:{'A' * 64}"}, "`result_hash` must be"),
         ({"success": True, "result_hash": f"{HASH}\n"}, "`result_hash` must be"),

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from joserfc.jwk import ECKey, KeySet
 from qwed.ledger.keyring import (
     JWKS_FILE,
     KEY_FILE,
+    MOST_KEYS,
     KeyLost,
     Keyring,
     KeyringError,
@@ -31,6 +31,7 @@ from qwed.ledger.keyring import (
     read_keyring,
     replace_lost_key,
 )
+from qwed.ledger.verifier import MAX_KEYS, public_keys
 
 
 def _kids(keyring: Keyring) -> list[str]:
@@ -145,6 +146,24 @@ def test_threads_that_rotate_and_sign_at_once_lose_no_key(tmp_path: Path) -> Non
         jws.deserialize_compact(token, _key_set(keyring), ["ES256"])
 
 
+def test_starts_at_the_same_moment_share_one_key(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        opened = list(threads.map(lambda _: open_keyring(tmp_path / "data"), range(16)))
+    assert len({keyring.current.kid for keyring in opened}) == 1
+    assert _kids(open_keyring(tmp_path / "data")) == [opened[0].current.kid]
+
+
+def test_a_node_has_no_more_keys_than_a_jwks_may_hold() -> None:
+    first = fresh_keyring()
+    known = [_jwk() for _ in range(MOST_KEYS - 2)]
+    keyring = Keyring(first.issuer, first.current, known, lambda _issuer, _jwks, _private: None)
+    last = keyring.rotate()
+    assert len(public_keys({"keys": keyring.public_jwks()})) == MOST_KEYS == MAX_KEYS
+    with pytest.raises(KeyringError, match="1000 keys"):
+        keyring.rotate()
+    assert keyring.current is last
+
+
 def test_what_is_handed_out_cannot_change_the_keyring() -> None:
     keyring = fresh_keyring()
     keyring.public_jwks()[0]["kid"] = "another"
@@ -157,57 +176,61 @@ def test_what_is_handed_out_cannot_change_the_keyring() -> None:
 # Ended on the way
 
 _KILLED = """
-import os, sys
+import os, shutil, sys
 from pathlib import Path
 from qwed.ledger.keyring import open_keyring
-directory, end, half, rotating = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "half", sys.argv[4] == "rotate"
-keyring = open_keyring(directory) if rotating else None
-left = end
-def hook(event, arguments):
-    global left
-    if event not in ("open", "os.rename", "os.remove", "os.mkdir"):
-        return
-    if str(directory) not in str(arguments[0]):
-        return
-    if left == 0:
-        for unfinished in directory.glob("*.new") if half else ():
-            os.truncate(unfinished, unfinished.stat().st_size // 2)
-        os._exit(9)
-    left -= 1
-sys.addaudithook(hook)
-print((keyring.rotate() if rotating else open_keyring(directory).current).kid)
+
+original, place, doing = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+
+def ended_before(step, half, directory):
+    keyring = open_keyring(directory) if doing == "rotate" else None
+    left = [step]
+
+    def hook(event, arguments):
+        if event not in ("open", "os.rename", "os.remove", "os.mkdir") or str(directory) not in str(arguments[0]):
+            return
+        if left[0] == 0:
+            for unfinished in directory.glob("*.new") if half else ():
+                os.truncate(unfinished, unfinished.stat().st_size // 2)
+            os._exit(9)
+        left[0] -= 1
+
+    sys.addaudithook(hook)
+    keyring.rotate() if keyring else open_keyring(directory)
+    os._exit(0)
+
+for half in (False, True):
+    for step in range(40):
+        directory = place / f"{step} {half}"
+        if doing == "rotate":
+            shutil.copytree(original, directory)
+        child = os.fork()
+        if child == 0:
+            ended_before(step, half, directory)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(code, directory)
+        if code != 9:
+            break
 """
-"""Ends the process right before its n-th step on the file system."""
+"""Ends one process after the other, each right before its n-th step on the file system, until one comes to its end."""
 
 
-def _killed(directory: Path, step: int, *, half: bool, doing: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", _KILLED, str(directory), str(step), "half" if half else "whole", doing]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def _every_step(start: Callable[[Path], Any], place: Path, doing: str) -> list[Path]:
-    """The directories that are left when the process ends before its first step, its second, and so on."""
-    left: list[Path] = []
-    for half in (False, True):
-        for step in range(30):
-            directory = place / f"{step} {half}"
-            start(directory)
-            ended = _killed(directory, step, half=half, doing=doing)
-            assert ended.returncode in (0, 9), ended.stderr
-            left.append(directory)
-            if ended.returncode == 0:
-                break
-        else:
-            raise AssertionError("it never came to an end")
-    return left
+def _ended_at_every_step(original: Path, place: Path, doing: str) -> list[Path]:
+    """The directories that are left; what was being written is whole in one half of them, cut in the other."""
+    command = [sys.executable, "-c", _KILLED, str(original), str(place), doing]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    lines = [line.split(" ", 1) for line in ran.stdout.splitlines()]
+    assert [code for code, _directory in lines].count("0") == 2, ran.stderr
+    assert {code for code, _directory in lines} == {"0", "9"}, ran.stderr
+    return [Path(directory) for _code, directory in lines]
 
 
 def test_a_rotation_that_is_ended_at_any_step_leaves_a_keyring_with_every_key_that_ever_signed(tmp_path: Path) -> None:
     original = tmp_path / "original"
     keyring = open_keyring(original)
     keyring.rotate()
-    left = _every_step(lambda place: shutil.copytree(original, place), tmp_path / "left", "rotate")
-    assert len(left) > 8
+    left = _ended_at_every_step(original, tmp_path / "left", "rotate")
+    assert len(left) > 16
     currents = set()
     for directory in left:
         found = open_keyring(directory)
@@ -222,7 +245,9 @@ def test_a_rotation_that_is_ended_at_any_step_leaves_a_keyring_with_every_key_th
 
 
 def test_a_first_start_that_is_ended_at_any_step_leaves_a_directory_that_opens(tmp_path: Path) -> None:
-    for directory in _every_step(lambda _place: None, tmp_path, "open"):
+    left = _ended_at_every_step(tmp_path, tmp_path, "open")
+    assert len(left) > 16
+    for directory in left:
         found = open_keyring(directory)
         assert found.issuer == issuer_of(found.current.kid)
         assert _kids(found) == [found.current.kid]
@@ -238,6 +263,25 @@ def test_a_rotation_that_cannot_be_written_changes_nothing(tmp_path: Path) -> No
         keyring.rotate()
     assert keyring.current is before
     assert _kids(keyring) == [before.kid]
+
+
+@pytest.mark.parametrize("leads_elsewhere", [False, True])
+def test_what_lies_in_the_way_of_a_new_key_neither_opens_it_to_others_nor_leads_it_elsewhere(
+    tmp_path: Path, leads_elsewhere: bool
+) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    keyring = open_keyring(data)
+    for name in (KEY_FILE, JWKS_FILE):
+        left = data / f"{name}.new"
+        if leads_elsewhere:
+            left.symlink_to(elsewhere)
+        else:
+            left.write_text("half a")
+            left.chmod(0o666)
+    keyring.rotate()
+    assert {file.stat().st_mode & 0o777 for file in data.iterdir()} == {0o600}
+    assert not elsewhere.exists()
+    assert _kids(open_keyring(data)) == _kids(keyring)
 
 
 # The operator's own key

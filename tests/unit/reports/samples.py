@@ -18,13 +18,13 @@ from qwed.reports.data import (
     Decisions,
     Execution,
     Executions,
-    Head,
     Listed,
     Log,
-    Period,
-    Receipt,
+    LogHead,
+    LogReceipt,
     Refusal,
     ReportData,
+    ReportPeriod,
     Standing,
     StandingChange,
     Subject,
@@ -37,7 +37,7 @@ from qwed.reports.mapping import mapping_of
 
 _ROOT = "9f" * 32
 _ORG = "org_1f2e3d4c5b6a798877665544"
-_HEAD = Head(
+_HEAD = LogHead(
     log_id=_ORG,
     size=18_422,
     root=_ROOT,
@@ -109,7 +109,7 @@ def sample(**changed: Any) -> ReportData:
     data = ReportData(
         generated_at=_HEAD.time,
         agent_id=subject().agent_id,
-        period=Period(since=f"{first}T00:00:00Z", until=f"{first + timedelta(days=made.days)}T00:00:00Z"),
+        period=ReportPeriod(since=f"{first}T00:00:00Z", until=f"{first + timedelta(days=made.days)}T00:00:00Z"),
         summary=Summary(
             total_actions=total,
             approved=sum(day.approved for day in days),
@@ -275,7 +275,7 @@ def _execution(number: int) -> Execution:
 
 
 def _log() -> Log:
-    def receipt(index: int) -> Receipt:
+    def receipt(index: int) -> LogReceipt:
         known = {
             "activity_id": _id("act", index),
             "by": "gate",
@@ -284,7 +284,7 @@ def _log() -> Log:
             "v": 2,
         }
         leaf = msgspec.json.encode(known).decode()
-        return Receipt(index=index, leaf=leaf, path=tuple(f"{n:064x}" for n in range(15)), head=_HEAD)
+        return LogReceipt(index=index, leaf=leaf, path=tuple(f"{n:064x}" for n in range(15)), head=_HEAD)
 
     return Log(
         issuer="did:qwed:node:0123456789abcdef0123456789abcdef",
@@ -301,7 +301,7 @@ def empty() -> ReportData:
     bare = ReportData(
         generated_at="2025-12-20T00:00:00Z",
         agent_id=subject().agent_id,
-        period=Period(since="2025-12-01T00:00:00Z", until="2025-12-20T00:00:00Z"),
+        period=ReportPeriod(since="2025-12-01T00:00:00Z", until="2025-12-20T00:00:00Z"),
         summary=Summary(),
         activity_count=0,
         agent=subject(description=None, framework=None, model=None),

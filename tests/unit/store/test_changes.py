@@ -15,6 +15,7 @@ from qwed.store.parts import (
     AgentChanged,
     AgentStands,
     Approval,
+    AttestationRevoked,
     Conflict,
     ElevationRequested,
     Executed,
@@ -22,17 +23,20 @@ from qwed.store.parts import (
     KeyRevoked,
     OrganisationAdded,
     OrganisationHalted,
+    SubjectErased,
     ToolChanged,
     Webhook,
     WebhookChanged,
 )
-from qwed.store.protocol import Notice, StoreError
+from qwed.store.protocol import Notice, StoreError, Subject
 from qwed.words import Decision, Trust
 from tests.support.clock import NOON, HandClock
 from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
+REVOKED = AttestationRevoked("att_1", ORGANISATION, "act_revoked", 9.0)
+SOMEBODY = Subject("sub_1", ORGANISATION, "keyed name", b"wrapped", 1.0)
 ELEVATION = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", '{"to_level":2}')
 
 
@@ -109,6 +113,15 @@ _KINDS: dict[str, Kind] = {
     ),
     "tool": Kind(
         lambda _shop: (ToolChanged(ORGANISATION, "t", b"1"),), lambda s: s.store.tool_rows(ORGANISATION), {"t": b"1"}
+    ),
+    "end of an attestation": Kind(
+        lambda _shop: (REVOKED,), lambda shop: shop.store.revoked("att_1"), REVOKED, activity_id="act_revoked"
+    ),
+    "erasure": Kind(
+        lambda _shop: (SubjectErased(ORGANISATION, "keyed name", 9.0, "user_1"),),
+        lambda shop: (shop.store.find_subject(ORGANISATION, "keyed name"), shop.store.subject("sub_1")),
+        (None, SOMEBODY._replace(key=None, erased_at=9.0)),
+        before=lambda shop: shop.store.add_subject(SOMEBODY).block(30),
     ),
     "webhook": Kind(
         lambda _shop: (WebhookChanged(ORGANISATION, HOOK),), lambda shop: shop.store.webhook(ORGANISATION), HOOK
@@ -243,6 +256,12 @@ def test_an_execution_is_told_once(shop: Shop) -> None:
     assert shop.change(Executed("act_told", True, None, 1.0)) == 1
     assert shop.change(Executed("act_told", False, "sha256:2", 2.0)) is Conflict.EXECUTED
     assert shop.store.find_activity("agent_1", "act_told").success == 1
+
+
+def test_an_attestation_is_revoked_once(shop: Shop) -> None:
+    assert shop.change(REVOKED) == 0
+    assert shop.change(REVOKED._replace(activity_id="act_later", at=10.0)) is Conflict.REVOKED
+    assert shop.store.revoked("att_1") == REVOKED
 
 
 def test_the_last_owner_key_stays_and_other_roles_do_not_count(shop: Shop) -> None:

@@ -55,7 +55,7 @@ def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: Shop)
         ticket = disk.store.change(disk.change_of(disk.resolved(approval)))
         assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
         assert disk.store.expired_approvals(disk.hands.now, 10) == []
-    assert ticket.block(30) == 1
+    assert ticket.block(30).log_index == 1
     assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
     assert disk.spent(agent).cost_day == 10_000
 
@@ -127,7 +127,7 @@ def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_wa
         ticket = disk.store.change(disk.change_of(KeyRevoked(SECOND, 5.0)))
         assert disk.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
         assert disk.store.find_key("qwed_live_b") is None, "revoked from the moment it is submitted"
-    assert ticket.block(30) == 1
+    assert ticket.block(30).log_index == 1
 
 
 def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: Shop) -> None:

@@ -28,7 +28,7 @@ def test_it_completes_after_what_came_before_it(disk: Shop) -> None:
             durable.block(0)
         assert (ticket.done, durable.done) == (False, False)
     durable.block(30)
-    assert ticket.result() == 0
+    assert ticket.result().log_index == 0
 
 
 def test_it_fails_when_what_came_before_it_failed(disk: Shop) -> None:

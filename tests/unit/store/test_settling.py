@@ -54,7 +54,7 @@ def test_a_decision_and_an_approval_in_one_batch_leave_the_counters_of_both(disk
         reservation = disk.reserve(agent, 2)
         disk.store.hold(reservation, CENT, disk.hands.now)
         other = disk.store.settle(disk.settlement(agent, reservation, charge=CENT))  # type: ignore[arg-type]  # held
-    assert [ticket.block(30), other.block(30).log_index] == [1, 2]
+    assert [ticket.block(30).log_index, other.block(30).log_index] == [1, 2]
     spent = disk.spent(agent)
     assert (spent.cost_day, spent.pending_cost, spent.open_approvals) == (20_000, 0, 0)
     disk.reopened()

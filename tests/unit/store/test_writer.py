@@ -3,23 +3,37 @@
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
 
+from qwed.ledger.sequencer import Sequencer
 from qwed.store import writer as writing
 from qwed.store.migrate import migrate
-from qwed.store.protocol import StoreError
-from qwed.store.writer import BATCH, WRITE_BATCH, ClosedWriter, GroupWriter, InlineWriter, Write, write_batch
+from qwed.store.protocol import Kept, StoreError
+from qwed.store.writer import BATCH, WRITE_BATCH, ClosedWriter, GroupWriter, InlineWriter, Write
+from qwed.words.clock import Clock
+from tests.support.stores import KEYRING
 
-ADD = "INSERT INTO meta VALUES (?, ?)"
+ADD = "INSERT INTO noted VALUES (?, ?)"
 
 
 def _connected(place: Any) -> sqlite3.Connection:
     connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA foreign_keys = ON")
     migrate(connection)
+    connection.execute("CREATE TABLE noted (name TEXT PRIMARY KEY, value TEXT)")
     return connection
+
+
+def _sequencer() -> Sequencer:
+    return Sequencer(KEYRING, Clock())
+
+
+def write_batch(connection: sqlite3.Connection, batch: list[Write]) -> None:
+    """As after a restart: everything that is known of the logs is read from the tables."""
+    writing.write_batch(connection, batch, _sequencer())
 
 
 @pytest.fixture
@@ -34,7 +48,7 @@ def _added(name: str, result: Any = None) -> Write:
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in connection.execute("SELECT name FROM meta ORDER BY rowid")]
+    return [row[0] for row in connection.execute("SELECT name FROM noted ORDER BY rowid")]
 
 
 def test_a_batch_is_written_in_the_order_it_was_queued(connection: sqlite3.Connection) -> None:
@@ -50,8 +64,22 @@ def test_a_batch_with_one_bad_write_leaves_nothing_of_any(connection: sqlite3.Co
     assert not connection.in_transaction
 
 
-def _activity(index: int, agent: str = "agent_1") -> tuple[Any, ...]:
-    return ("org_1", index, f"act_{index}", agent, 1.0, "APPROVED", "{}", "{}", "")
+def _activity(index: int, organisation: str = "org_1", name: str | None = None, **other: Any) -> tuple[Any, ...]:
+    """A row as a write brings it; `other` are columns that are not as they should be."""
+    row = {
+        "organisation_id": organisation,
+        "log_index": index,
+        "activity_id": name or f"act_{index}",
+        "agent_id": "agent_1",
+        "at": 1.0,
+        "decision": "APPROVED",
+        "leaf": "{}",
+        "payload": "{}",
+        "event": "",
+        "subject_id": None,
+        "attestation_id": None,
+    }
+    return tuple({**row, **other}.values())
 
 
 def _counted(agent: str, requests: int) -> tuple[Any, ...]:
@@ -103,21 +131,21 @@ def test_a_conversation_is_kept_under_its_own_name_whatever_that_is(connection: 
 
 def test_the_same_place_in_a_log_is_never_taken_twice(connection: sqlite3.Connection) -> None:
     write_batch(connection, [Write(activities=(_activity(0),))])
-    again = ("org_1", 0, "act_other", "agent_1", 1.0, "APPROVED", "{}", "{}", "")
+    again = _activity(0, name="act_other")
     with pytest.raises(sqlite3.IntegrityError):
         write_batch(connection, [Write(activities=(again,))])
 
 
 def _whole(index: int) -> Write:
     return Write(
-        activities=(_activity(index),),
+        activities=(_activity(index, attestation_id=f"att_{index}"),),
         conversation=("agent_1", f"c{index}", 1, 1, "f", 1, ""),
         usage=_counted(f"agent_{index}", 1),
         tally=(f"agent_{index}", 7, "APPROVED", 1, 10, 0),
     )
 
 
-TABLES = ("activities", "conversations", "usage", "tallies", "meta")
+TABLES = ("activities", "conversations", "usage", "tallies", "heads", "noted")
 
 
 def _everything(connection: sqlite3.Connection) -> list[list[Any]]:
@@ -125,15 +153,12 @@ def _everything(connection: sqlite3.Connection) -> list[list[Any]]:
 
 
 VIOLATIONS = {
-    "an activity in a place that is taken": Write(
-        activities=(("org_1", 0, "act_x", "a", 1.0, "APPROVED", "{}", "{}", ""),)
-    ),
-    "an activity whose name is taken": Write(activities=(("org_1", 9, "act_0", "a", 1.0, "APPROVED", "{}", "{}", ""),)),
-    "an activity without a leaf": Write(activities=(("org_1", 9, "act_9", "a", 1.0, "APPROVED", None, "{}", ""),)),
-    "an activity that is neither decision nor event": Write(
-        activities=(("org_1", 9, "act_9", "a", 1.0, "APPROVED", "{}", "{}", None),)
-    ),
-    "an activity at no time": Write(activities=(("org_1", 9, "act_9", "a", float("inf"), "APPROVED", "{}", "{}", ""),)),
+    "an activity whose name is taken": Write(activities=(_activity(0, "org_2", "act_0"),)),
+    "an activity without content": Write(activities=(_activity(0, "org_2", "act_9", payload=None),)),
+    "an activity that is neither decision nor event": Write(activities=(_activity(0, "org_2", "act_9", event=None),)),
+    "an activity at no time": Write(activities=(_activity(0, "org_2", "act_9", at=float("inf")),)),
+    "an activity about nobody who is known": Write(activities=(_activity(0, "org_2", "act_9", subject_id="sub_9"),)),
+    "an attestation whose name is taken": Write(activities=(_activity(0, "org_2", "act_9", attestation_id="att_0"),)),
     "a conversation without a fingerprint": Write(conversation=("agent_1", "c0", 2, 2, None, 1, "")),
     "a conversation whose step is no number": Write(conversation=("agent_1", "c0", "two", 2, "f", 1, "")),
     "a conversation of nobody": Write(conversation=(None, "c0", 2, 2, "f", 1, "")),
@@ -167,7 +192,24 @@ def test_a_batch_with_one_row_the_database_refuses_leaves_nothing_of_any_table(
     assert not connection.in_transaction
     assert _everything(connection) == before
     write_batch(connection, batch)
-    assert [len(rows) for rows in _everything(connection)] == [3, 3, 3, 3, 1 + len(others)]
+    assert [len(rows) for rows in _everything(connection)] == [3, 3, 3, 3, 2, 1 + len(others)]
+
+
+@pytest.mark.parametrize("index", [0, 1, 3, 4], ids=["the first", "the last", "one too far", "far"])
+@pytest.mark.parametrize("others", [[], [_added("a")]], ids=["one statement", "several statements"])
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "last"])
+def test_a_leaf_that_does_not_follow_the_last_one_takes_its_batch_along(
+    connection: sqlite3.Connection, index: int, others: list[Write], place: int
+) -> None:
+    write_batch(connection, [_whole(0), _whole(1)])
+    before = _everything(connection)
+    batch = [Write(activities=(_activity(0, "org_2", "act_of_others"),)), *others]
+    batch.insert(place, Write(activities=(_activity(index, name="act_astray"),)))
+    with pytest.raises((sqlite3.IntegrityError, ValueError)):
+        write_batch(connection, batch)
+    assert not connection.in_transaction
+    assert _everything(connection) == before
+    write_batch(connection, [_whole(2)])
 
 
 class Gathering:
@@ -179,7 +221,8 @@ class Gathering:
         self.batches: list[int] = []
         self._free = threading.Event()
         self.waiting = threading.Event()
-        self.writer = GroupWriter(self.connection, self._failed, self._require)
+        self.grown: list[tuple[list[str], bool]] = []
+        self.writer = GroupWriter(self.connection, _sequencer(), self._failed, self._require, self._committed)
 
     def _require(self) -> None:
         self.waiting.set()
@@ -187,6 +230,9 @@ class Gathering:
 
     def _failed(self) -> None:
         self.failures += 1
+
+    def _committed(self, organisations: Collection[str], notices: bool) -> None:
+        self.grown.append((list(organisations), notices))
 
     def go(self) -> None:
         self._free.set()
@@ -224,7 +270,7 @@ class Watched:
 
 
 def _logged(number: int) -> Write:
-    return Write(activities=(_activity(number),))
+    return Write(activities=(_activity(number),), result=Kept(number))
 
 
 def _named(number: int) -> Write:
@@ -283,6 +329,10 @@ def test_draining_takes_what_waits_and_leaves_the_wish_to_stop(gathering: Gather
     assert gathering.writer._queue.get_nowait() is None
 
 
+def _nobody(_organisations: Collection[str], _notices: bool) -> None:
+    """Nobody listens."""
+
+
 FAILURES = [OSError("gone"), OverflowError("large"), ValueError("bad"), TypeError("odd"), MemoryError()]
 
 
@@ -295,7 +345,7 @@ def test_whatever_a_write_raises_the_thread_goes_on(failure: Exception) -> None:
             raise raised.pop()
 
     connection = _connected(":memory:")
-    writer = GroupWriter(connection, lambda: None, require)
+    writer = GroupWriter(connection, _sequencer(), lambda: None, require, _nobody)
     with pytest.raises(StoreError, match="could not write"):
         writer.submit(_added("a")).block(30)
     writer.submit(_added("a")).block(30)
@@ -304,7 +354,7 @@ def test_whatever_a_write_raises_the_thread_goes_on(failure: Exception) -> None:
 
 
 def test_memory_answers_at_once_and_writes_when_it_is_read(connection: sqlite3.Connection) -> None:
-    writer = InlineWriter(connection)
+    writer = InlineWriter(connection, _sequencer(), _nobody)
     ticket = writer.submit(_added("a", result=7))
     assert (ticket.done, ticket.result()) == (True, 7)
     writer.flush()
@@ -316,7 +366,7 @@ def test_memory_never_lets_more_wait_than_it_says(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "_UNREAD", 10)
-    writer = InlineWriter(connection)
+    writer = InlineWriter(connection, _sequencer(), _nobody)
     for number in range(25):
         writer.submit(_added(f"n{number}"))
     assert (len(writer._waiting), writer.written) == (5, 20)

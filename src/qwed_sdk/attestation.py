@@ -1,0 +1,39 @@
+"""INTERFACES 4: whether an attestation or a receipt holds, found out offline with the public keys of the node."""
+
+import time
+from collections.abc import Collection, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from qwed.ledger.verifier import Checked, check_attestation, check_receipt, public_keys, read_object
+
+Jwks = Mapping[str, Any] | str | PathLike[str]
+"""The body of `GET /.well-known/jwks.json`: as a mapping, as JSON text, or the path of a file that holds it."""
+
+
+def verify_attestation(
+    jwt: str, trusted_issuers: Collection[str] | None = None, *, jwks: Jwks, now: float | None = None
+) -> tuple[bool, dict[str, Any]]:
+    """Whether the attestation is valid at `now`, and its claims; or else `{"error": {"code", "message"}}`."""
+    moment = time.time() if now is None else now
+    issuers = (trusted_issuers,) if isinstance(trusted_issuers, str) else trusted_issuers
+    return _answer(check_attestation(jwt, public_keys(_mapping(jwks)), now=moment, trusted_issuers=issuers))
+
+
+def verify_receipt(receipt: Mapping[str, Any], *, jwks: Jwks) -> tuple[bool, dict[str, Any]]:
+    """Whether the receipt proves its leaf to be in the log, and the leaf; or else `{"error": {"code", "message"}}`."""
+    return _answer(check_receipt(receipt, public_keys(_mapping(jwks))))
+
+
+def _mapping(jwks: Jwks) -> Mapping[str, Any]:
+    if isinstance(jwks, Mapping):
+        return jwks
+    is_json = isinstance(jwks, str) and jwks.lstrip().startswith("{")
+    return read_object(str(jwks) if is_json else Path(jwks).read_bytes())
+
+
+def _answer(checked: Checked) -> tuple[bool, dict[str, Any]]:
+    if checked.valid and checked.claims is not None:
+        return True, checked.claims
+    return False, {"error": {"code": checked.code, "message": checked.message}}

@@ -1,0 +1,104 @@
+"""Tables of cases: one test takes many rows and tells of every row that fails, so that thousands of rows stay quick."""
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "data"
+AT_ONCE = 40
+LONGEST_ROW = 600
+
+Test = Callable[..., None]
+
+
+class Row(NamedTuple):
+    """One case: where it stands, what it is called and what the test is given."""
+
+    number: int
+    name: str
+    values: tuple[Any, ...]
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a table under tests/data."""
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def each(
+    names: str | Sequence[str],
+    table: Iterable[Any],
+    *,
+    ids: Callable[[Any], object] | None = None,
+    at_once: int = AT_ONCE,
+) -> Callable[[Test], Test]:
+    """Ask every row as `pytest.mark.parametrize` does, in groups; `--row-by-row` makes each row a test of its own."""
+    arguments = (names,) if isinstance(names, str) else tuple(names)
+    numbered = tuple(_row(number, row, len(arguments), ids or _shown) for number, row in enumerate(table, 1))
+    assert numbered, "a table without rows tests nothing"
+
+    def decorate(test: Test) -> Test:
+        parameters = tuple(inspect.signature(test).parameters)
+        # A fixture would be made once for a whole group, and one row could see what another did to it.
+        assert sorted(parameters) == sorted(arguments), f"{test.__name__} takes its row and nothing else"
+
+        @functools.wraps(test)
+        def asked(group: tuple[Row, ...]) -> None:
+            __tracebackhide__ = True
+            _ask(test, arguments, group)
+
+        asked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter("group", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        )
+        marked: Test = pytest.mark.each(numbered, at_once)(asked)
+        return marked
+
+    return decorate
+
+
+def groups(metafunc: pytest.Metafunc, row_by_row: bool) -> None:
+    """Give a test decorated with `each` its rows, a group at a time or one by one."""
+    for mark in metafunc.definition.iter_markers("each"):
+        numbered, at_once = mark.args
+        size = 1 if row_by_row else at_once
+        cut = [numbered[first : first + size] for first in range(0, len(numbered), size)]
+        metafunc.parametrize("group", cut, ids=[_called(group) for group in cut])
+
+
+def _row(number: int, row: Any, width: int, ids: Callable[[Any], object]) -> Row:
+    values = (row,) if width == 1 else tuple(row)
+    assert len(values) == width, f"row {number} has {len(values)} values, the test takes {width}"
+    return Row(number, "-".join(str(ids(value)) for value in values), values)
+
+
+def _shown(value: Any) -> str:
+    return ascii(value)[:60]
+
+
+def _called(group: Sequence[Row]) -> str:
+    first, last = group[0], group[-1]
+    return f"{first.number} {first.name}" if first is last else f"{first.number}-{last.number}"
+
+
+def _ask(test: Test, arguments: tuple[str, ...], group: tuple[Row, ...]) -> None:
+    __tracebackhide__ = True
+    calls = [functools.partial(test, **dict(zip(arguments, row.values, strict=True))) for row in group]
+    if len(calls) == 1:
+        return calls[0]()
+    stops = (KeyboardInterrupt, pytest.exit.Exception)
+    found = [pytest.CallInfo.from_call(call, "call", reraise=stops).excinfo for call in calls]
+    failed = [_told(test, row, error) for row, error in zip(group, found, strict=True) if error is not None]
+    if failed:
+        pytest.fail(f"{len(failed)} of {len(group)} rows failed\n\n" + "\n\n".join(failed), pytrace=False)
+    return None
+
+
+def _told(test: Test, row: Row, error: pytest.ExceptionInfo[BaseException]) -> str:
+    source = inspect.getsourcefile(test)
+    trace = error.getrepr(style="short", tbfilter=lambda info: info.traceback.cut(path=source))
+    shown = ascii(row.values if len(row.values) > 1 else row.values[0])
+    return f"row {row.number}: {row.name}\n{shown[:LONGEST_ROW]}\n{trace}"

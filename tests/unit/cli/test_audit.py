@@ -1,0 +1,886 @@
+"""`qwed audit`: a healthy log is clean, and whatever a hand that knows SQL does to it is found and named."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+import qwed
+from qwed.cli import main
+from qwed.ledger import verifier
+from tests.support.server import Server
+from tests.unit.cli.history import Hand, History, ask, hand, made_in, rebuilt, resigned, tamper
+
+QWED = (sys.executable, "-m", "qwed.cli")
+
+
+class Ran(NamedTuple):
+    """What a command said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def findings(self) -> list[str]:
+        """What it found, without the names of the logs."""
+        found = [line for line in self.out.splitlines() if not re.search(r" entr(y|ies), |^note: |wrong$", line)]
+        return [line.removeprefix(line[: line.index(": ") + 2]) if line.startswith("org_") else line for line in found]
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Looked at, and never changed."""
+    return made_in(tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture
+def copy(history: History, tmp_path: Path) -> History:
+    """One to be changed."""
+    return history.copy(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name in ("QWED_DATA_DIR", "QWED_BASE_URL", "QWED_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: object) -> Ran:
+        code = main(["audit", *map(str, arguments)])
+        return Ran(code, *capsys.readouterr())
+
+    return call
+
+
+def index_of(data: Path, where: str) -> int:
+    """Where the first such entry stands."""
+    return int(ask(data, f"SELECT log_index FROM activities WHERE {where} ORDER BY sequence LIMIT 1"))
+
+
+# A healthy log
+
+
+def test_a_healthy_log_is_clean_with_everything_that_can_be_compared(history: History, run: Run) -> None:
+    jwks = history.data / "signing.jwks"
+    ran = run("verify", "--data-dir", history.data, "--head", history.heads, "--jwks", jwks)
+    assert (ran.code, ran.findings, ran.err) == (0, [], "")
+    first, second, last = ran.out.splitlines()
+    assert re.fullmatch(
+        rf"{history.first}: \d+ entries, \d+ heads, root [0-9a-f]{{64}}; "
+        r"content: \d+ checked, \d+ erased, \d+ none; compared with 2 saved heads",
+        first,
+    )
+    assert second.startswith(f"{history.second}: ")
+    assert last == "nothing is wrong"
+
+
+def test_a_history_has_every_kind_of_thing_in_it(history: History) -> None:
+    with hand(history.data) as connection:
+        events = {row[0] for row in connection.execute("SELECT event || decision FROM activities")}
+    assert {"APPROVED", "CORRECTED", "DENIED", "PENDING", "approved", "rejected", "expired", "executed"} <= events
+    assert {"trust_degraded", "erased", "attestation_revoked", "halted", "organisation_added", "key_revoked"} <= events
+
+
+def test_verifying_writes_nothing(history: History, run: Run) -> None:
+    before = {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in history.data.iterdir()}
+    assert run("verify", "--data-dir", history.data).code == 0
+    assert {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in history.data.iterdir()} == before
+
+
+def test_one_organisation_alone(history: History, run: Run) -> None:
+    ran = run("verify", "--data-dir", history.data, "--organisation", history.second, "--head", history.heads)
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == f"note: 2 heads of other logs in {history.heads} were not compared"
+    assert history.first not in ran.out
+
+
+def test_the_answer_as_json(history: History, run: Run) -> None:
+    ran = run("verify", "--data-dir", history.data, "--json")
+    told = json.loads(ran.out)
+    assert (told["valid"], told["count"], told["findings"], told["notes"]) == (True, 0, [], [])
+    assert [log["log_id"] for log in told["logs"]] == [history.first, history.second]
+    assert told["logs"][0]["size"] == ask(
+        history.data, "SELECT count(*) FROM activities WHERE organisation_id = ?", history.first
+    )
+    assert set(told["logs"][0]["contents"]) == {"checked", "erased", "none"}
+
+
+def test_the_directory_may_come_from_its_variable(history: History, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWED_DATA_DIR", str(history.data))
+    monkeypatch.setenv("QWED_PORT", "no number, and none of our business")
+    assert run("verify").code == 0
+
+
+def test_without_the_key_of_the_vault_it_says_what_was_not_checked(copy: History, run: Run) -> None:
+    (copy.data / "vault.key").unlink()
+    ran = run("verify", "--data-dir", copy.data)
+    assert ran.code == 0
+    assert ran.out.startswith(f"note: content was not checked: {copy.data}/vault.key is not there\n")
+    assert " unopened" in ran.out
+
+
+def test_content_whose_time_is_over_is_counted_and_not_wrong(copy: History, run: Run) -> None:
+    last = ask(copy.data, "SELECT max(sequence) - 10 FROM activities")
+    with hand(copy.data) as connection:
+        connection.execute("UPDATE activities SET payload = '' WHERE sequence <= ?", (last,))
+        connection.execute("INSERT INTO meta VALUES ('content_dropped', ?)", (str(last),))
+    ran = run("verify", "--data-dir", copy.data)
+    assert (ran.code, ran.findings) == (0, [])
+    assert re.search(r"\d+ expired", ran.out)
+
+
+# A hand in the database
+
+
+def _swap(data: Path) -> None:
+    """Two decisions of one subject change places, leaf by leaf."""
+    with hand(data) as connection:
+        (one, first), (two, second) = connection.execute(
+            "SELECT sequence, leaf FROM activities WHERE decision = 'APPROVED' ORDER BY sequence LIMIT 2"
+        ).fetchall()
+        connection.execute("UPDATE activities SET leaf = ? WHERE sequence = ?", (second, one))
+        connection.execute("UPDATE activities SET leaf = ? WHERE sequence = ?", (first, two))
+
+
+def _duplicate(data: Path) -> None:
+    """The last decision of the first log once more, at its end, with hashes that fit."""
+    with hand(data) as connection:
+        connection.execute(
+            f"INSERT INTO activities (organisation_id, log_index, activity_id, {_REST}) "
+            f"SELECT organisation_id, log_index + 1, activity_id || 'x', {_REST} FROM activities a "
+            f"WHERE organisation_id = {_FIRST} ORDER BY log_index DESC LIMIT 1"
+        )
+    rebuilt(data, ask(data, "SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1"))
+
+
+def _edit_with_hashes(data: Path) -> None:
+    tamper(data, f"UPDATE activities SET leaf = replace(leaf, 'DENIED', 'APPROVED') WHERE sequence = ({_DENIED})")
+    for log_id in _logs(data):
+        rebuilt(data, log_id)
+
+
+def _logs(data: Path) -> list[str]:
+    with hand(data) as connection:
+        return [row[0] for row in connection.execute("SELECT organisation_id FROM organisations ORDER BY rowid")]
+
+
+def sql(*statements: str) -> Hand:
+    return lambda data: tamper(data, *statements)
+
+
+_DENIED = "SELECT sequence FROM activities WHERE decision = 'DENIED' ORDER BY sequence LIMIT 1"
+_APPROVED = "SELECT sequence FROM activities WHERE decision = 'APPROVED' ORDER BY sequence LIMIT 1"
+_EXECUTED = "(SELECT activity_id FROM executions WHERE success = 0 LIMIT 1)"
+_FIRST = "(SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1)"
+_SECOND = "(SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1 OFFSET 1)"
+_KEPT = (
+    "SELECT sequence FROM activities WHERE decision = 'APPROVED' AND subject_id IN "
+    "(SELECT subject_id FROM subjects WHERE key IS NOT NULL) ORDER BY sequence"
+)
+_REST = "agent_id, at, decision, leaf, payload, event, subject_id, nodes"
+
+TAMPERED: dict[str, tuple[Hand, str]] = {
+    "a leaf is edited": (
+        sql(f"UPDATE activities SET leaf = replace(leaf, 'DENIED', 'APPROVED') WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its leaf_hash is not ",
+    ),
+    "a leaf is edited and its hashes fit": (
+        _edit_with_hashes,
+        r"head of size \d+: its root is not that of the entries",
+    ),
+    "a leaf is no JSON any more": (
+        sql(f"UPDATE activities SET leaf = 'nothing' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its leaf cannot be read",
+    ),
+    "a leaf is no text any more": (
+        sql(f"UPDATE activities SET leaf = CAST(x'ff00fe' AS TEXT) WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its leaf cannot be read",
+    ),
+    "the column decision": (
+        sql(f"UPDATE activities SET decision = 'APPROVED' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `decision` says `APPROVED`, its leaf `DENIED`",
+    ),
+    "the column activity_id": (
+        sql(f"UPDATE activities SET activity_id = 'act_x' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `activity_id` says `act_x`, its leaf `act_[0-9a-f]+`",
+    ),
+    "the column agent_id": (
+        sql(f"UPDATE activities SET agent_id = 'agent_x' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `agent_id` says `agent_x`, its leaf `agent_[0-9a-f]+`",
+    ),
+    "the column at": (
+        sql(f"UPDATE activities SET at = at - 3600 WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `at` says `[0-9.]+`, its leaf `[0-9.]+`",
+    ),
+    "the column at, by a moment": (
+        sql(f"UPDATE activities SET at = at - 0.002 WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `at` says ",
+    ),
+    "the column event": (
+        sql(f"UPDATE activities SET event = 'executed' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `event` says `executed`, its leaf ``",
+    ),
+    "the column attestation_id": (
+        sql(f"UPDATE activities SET attestation_id = 'att_x' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `attestation_id` says `att_x`, its leaf `None`",
+    ),
+    "a terminal is given orders": (
+        sql(f"UPDATE activities SET decision = char(27) || '[2J' WHERE sequence = ({_DENIED})"),
+        r"entry {denied}: its column `decision` says `\\x1b\[2J`, its leaf `DENIED`",
+    ),
+    "content is edited": (
+        sql(f"UPDATE activities SET payload = 'AAAA' || substr(payload, 5) WHERE sequence = ({_KEPT} LIMIT 1)"),
+        r"entry {kept}: its content cannot be opened: the content at act_[0-9a-f]+ was changed",
+    ),
+    "content is put in the clear": (
+        sql(f"UPDATE activities SET payload = '{{}}' WHERE sequence = ({_KEPT} LIMIT 1)"),
+        r"entry {kept}: its content cannot be opened",
+    ),
+    "content is taken from another activity": (
+        sql(
+            "UPDATE activities SET (payload, subject_id) = (SELECT payload, subject_id FROM activities "
+            f"WHERE sequence = ({_KEPT} LIMIT 1 OFFSET 1)) WHERE sequence = ({_KEPT} LIMIT 1)"
+        ),
+        r"entry {kept}: its content cannot be opened",
+    ),
+    "content is removed early": (
+        sql(f"UPDATE activities SET payload = '' WHERE sequence = ({_KEPT} LIMIT 1)"),
+        r"entry {kept}: its content was removed before its time was over",
+    ),
+    "content is added where there was none": (
+        sql(
+            f"UPDATE activities SET payload = (SELECT payload FROM activities WHERE sequence = ({_KEPT} LIMIT 1)) "
+            "WHERE sequence = (SELECT min(sequence) FROM activities WHERE payload = '{}')"
+        ),
+        r"entry \d+: it has content that its leaf does not commit to",
+    ),
+    "the subject of a content is removed": (
+        sql(
+            "DELETE FROM subjects WHERE subject_id = "
+            f"(SELECT subject_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1))"
+        ),
+        r"entry {kept}: its content cannot be opened: the subject of its content is gone",
+    ),
+    "an entry is removed": (
+        sql(f"DELETE FROM activities WHERE sequence = ({_DENIED})"),
+        r"entry {after}: entries {denied} to {denied} are missing before it",
+    ),
+    "two entries change places": (_swap, r"entry {approved}: its leaf_hash is not "),
+    "an entry stands there twice": (_duplicate, r"the log: no head covers its entries from \d+ on"),
+    "a kept hash of a subtree": (
+        sql(
+            "UPDATE activities SET nodes = substr(nodes, 1, 64) || replace(substr(nodes, 65), 'a', 'b') "
+            f"WHERE log_index = 7 AND organisation_id = {_FIRST}"
+        ),
+        r"entry 7: the kept hash of the \d+ entries that end with it is not theirs",
+    ),
+    "kept hashes are removed": (
+        sql("UPDATE activities SET nodes = '' WHERE log_index = 7"),
+        r"entry 7: its kept hashes are not as many as it completes subtrees",
+    ),
+    "kept hashes are no hashes": (
+        sql("UPDATE activities SET nodes = 'none' WHERE log_index = 7"),
+        r"entry 7: its kept hashes are not as many as it completes subtrees",
+    ),
+    "the last head is removed": (
+        sql(f"DELETE FROM heads WHERE organisation_id = {_FIRST} AND size > 60"),
+        r"the log: no head covers its entries from \d+ on",
+    ),
+    "all heads are removed": (sql("DELETE FROM heads"), r"the log: no head covers its entries from 0 on"),
+    "a head is of another log": (
+        sql(
+            f"UPDATE heads SET signature = (SELECT signature FROM heads WHERE organisation_id = {_FIRST} AND size = 5) "
+            f"WHERE organisation_id = {_SECOND} AND size = 5"
+        ),
+        r"head of size 5: it is of another log",
+    ),
+    "a head is no head any more": (
+        sql("UPDATE heads SET signature = 'nothing' WHERE size = 5"),
+        r"line \d+: ",
+    ),
+    "an approval is settled past the log": (
+        sql(
+            "UPDATE approvals SET state = 'approved' WHERE approval_id = "
+            "(SELECT max(approval_id) FROM approvals WHERE state = 'pending')"
+        ),
+        r"approval `apr_[0-9a-f]+`: it says approved, and no entry of the log settled it so",
+    ),
+    "a rejection is made an approval": (
+        sql("UPDATE approvals SET state = 'approved' WHERE state = 'rejected'"),
+        r"entry \d+: it settled the approval `apr_[0-9a-f]+` as rejected, which now says approved",
+    ),
+    "an approval waits again": (
+        sql("UPDATE approvals SET state = 'pending' WHERE state = 'expired'"),
+        r"entry \d+: it settled the approval `apr_[0-9a-f]+` as expired, which now says pending",
+    ),
+    "an approval is removed": (
+        sql("DELETE FROM approvals WHERE state = 'rejected'"),
+        r"entry \d+: the approval it settled is gone",
+    ),
+    "who approved is another": (
+        sql("UPDATE approvals SET resolution = replace(resolution, '\"gate\"', '\"key_x\"') WHERE state = 'approved'"),
+        r"entry \d+: the approval `apr_[0-9a-f]+` does not say by whom and how it was settled",
+    ),
+    "what was approved cost less": (
+        sql("UPDATE approvals SET cost = cost - 1 WHERE state = 'approved'"),
+        r"entry \d+: the approval `apr_[0-9a-f]+` does not say by whom and how it was settled",
+    ),
+    "who asked is another": (
+        sql("UPDATE approvals SET requested_by = 'key_x' WHERE state = 'pending'"),
+        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it",
+    ),
+    "an approval nobody asked for": (
+        sql(
+            "INSERT INTO approvals (approval_id, organisation_id, agent_id, activity_id, action_hash, state, cost, "
+            f"tokens, high_risk_calls, created_at, expires_at) SELECT 'apr_x', {_FIRST}, 'a', 'act_x', '', 'pending', "
+            "0, 0, 0, 0, 0"
+        ),
+        r"approval `apr_x`: no entry of the log asked for it",
+    ),
+    "an execution fails no more": (
+        sql(f"UPDATE executions SET success = 1 WHERE activity_id = {_EXECUTED}"),
+        r"entry \d+: the execution it reports now says success",
+    ),
+    "an execution is removed": (
+        sql(f"DELETE FROM executions WHERE activity_id = {_EXECUTED}"),
+        r"entry \d+: the execution it reports is gone",
+    ),
+    "an execution nobody reported": (
+        sql(
+            "INSERT INTO executions SELECT activity_id, 1, NULL, 0 FROM activities WHERE decision = 'DENIED' LIMIT 1",
+        ),
+        r"execution of `act_[0-9a-f]+`: no entry of the log reports it",
+    ),
+    "an execution of nothing": (
+        sql("INSERT INTO executions VALUES ('act_x', 1, NULL, 0)"),
+        r"execution of `act_x`: there is no such activity",
+    ),
+    "a revocation is removed": (
+        sql("DELETE FROM revocations"),
+        r"entry \d+: the revocation of `att_[0-9a-f]+` is gone",
+    ),
+    "a revocation nobody made": (
+        sql(f"INSERT INTO revocations VALUES ('att_x', {_SECOND}, 'act_x', 0)"),
+        r"revocation of `att_x`: no entry of the log reports it",
+    ),
+    "a subject is erased past the log": (
+        sql(
+            "UPDATE subjects SET key = NULL WHERE subject_id = "
+            f"(SELECT subject_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1))"
+        ),
+        r"subject `sub_[0-9a-f]+`: its key was destroyed, and no entry of the log says that it was erased",
+    ),
+    "who was erased has a key again": (
+        sql("UPDATE subjects SET key = (SELECT max(key) FROM subjects) WHERE key IS NULL"),
+        r"entry \d+: who was erased has a key again, or is gone",
+    ),
+    "an agent is trusted more": (
+        sql("UPDATE agents SET trust = 3 WHERE trust = 0"),
+        r"agent `agent_[0-9a-f]+`: its trust level is 3, and by the log \d",
+    ),
+    "an agent is let go on": (
+        sql("UPDATE agents SET status = 'active' WHERE status = 'suspended'"),
+        r"agent `agent_[0-9a-f]+`: it is active, and by the log suspended",
+    ),
+    "an agent is removed": (
+        sql("DELETE FROM agents WHERE status = 'suspended'"),
+        r"agent `agent_[0-9a-f]+`: it was registered in the log, and is gone",
+    ),
+    "a key is slipped in": (
+        sql(
+            "INSERT INTO keys SELECT 'key_x', organisation_id, 'x', 'owner', 'qwed_live_x', digest, created_at + 1, "
+            "NULL FROM keys LIMIT 1"
+        ),
+        r"key `key_x`: no entry of the log made it",
+    ),
+    "a revoked key opens again": (
+        sql("UPDATE keys SET revoked_at = NULL WHERE revoked_at IS NOT NULL"),
+        r"key `key_[0-9a-f]+`: it was revoked in the log, and opens again",
+    ),
+    "a key is removed": (
+        sql("DELETE FROM keys WHERE revoked_at IS NOT NULL"),
+        r"key `key_[0-9a-f]+`: it was made in the log, and is gone",
+    ),
+    "the kill switch is thrown": (
+        sql(f"UPDATE organisations SET halted_at = 1 WHERE organisation_id = {_SECOND}"),
+        r"the kill switch: by the log it is not thrown",
+    ),
+    "an organisation is removed": (
+        sql(f"DELETE FROM organisations WHERE organisation_id = {_SECOND}"),
+        r"entry \d+: the organisation `org_[0-9a-f]+` is gone",
+    ),
+    "an organisation is slipped in": (
+        sql("INSERT INTO organisations VALUES ('org_x', 'x', 0, NULL)"),
+        r"organisation `org_x`: no entry of a log made it",
+    ),
+}
+
+
+def places_in(data: Path) -> dict[str, int]:
+    """Where the entries stand that are meddled with, by the names the table has for them."""
+    denied = index_of(data, f"sequence = ({_DENIED})")
+    kept = index_of(data, f"sequence = ({_KEPT} LIMIT 1)")
+    approved = index_of(data, f"sequence = ({_APPROVED})")
+    return {"denied": denied, "after": denied + 1, "kept": kept, "approved": approved}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_what_is_done_to_a_database_is_found_and_named(name: str, copy: History, run: Run) -> None:
+    hand_in, expected = TAMPERED[name]
+    for place, index in places_in(copy.data).items():
+        expected = expected.replace(f"{{{place}}}", str(index))
+    pattern = re.compile(expected)
+    hand_in(copy.data)
+    ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
+    assert ran.code == 1
+    assert any(pattern.match(finding) for finding in ran.findings), ran.out
+    assert ran.out.splitlines()[-1].endswith(" wrong")
+    assert "\x1b" not in ran.out
+
+
+# A head that was kept elsewhere
+
+
+def _cut_off(data: Path) -> None:
+    log_id = _logs(data)[1]
+    with hand(data) as connection:
+        size = connection.execute(
+            "SELECT size FROM heads WHERE organisation_id = ? AND size < 51 ORDER BY size DESC LIMIT 1", (log_id,)
+        ).fetchone()[0]
+        for statement in (
+            "DELETE FROM heads WHERE organisation_id = ? AND size > ?",
+            "DELETE FROM executions WHERE activity_id IN (SELECT leaf ->> 'about' FROM activities "
+            "WHERE organisation_id = ? AND log_index >= ? AND event = 'executed')",
+            "DELETE FROM agents WHERE agent_id IN (SELECT agent_id FROM activities WHERE organisation_id = ? AND "
+            "log_index >= ? AND event = 'registered')",
+            "DELETE FROM activities WHERE organisation_id = ? AND log_index >= ?",
+        ):
+            connection.execute(statement, (log_id, size))
+
+
+def test_the_end_of_a_log_cut_off_with_care_is_found_by_whoever_kept_a_head(copy: History, run: Run) -> None:
+    _cut_off(copy.data)
+    assert run("verify", "--data-dir", copy.data).code == 0
+    ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
+    assert ran.code == 1
+    (finding,) = ran.findings
+    assert re.fullmatch(
+        r"the head of size \d+ on line \d+ of heads.jsonl: the log has only \d+ entries: its end was cut off, "
+        "or an older copy of it was put back",
+        finding,
+    )
+    assert run("verify", "--data-dir", copy.data, "--head", copy.heads, "--organisation", copy.first).code == 0
+
+
+def test_an_older_copy_put_back_is_found_by_whoever_kept_a_head(copy: History, tmp_path: Path, run: Run) -> None:
+    older = copy.copy(tmp_path / "older")
+    with qwed.open(copy.data) as gate:
+        gate.register_agent(name="one more", principal_id="ops")
+    saved = tmp_path / "saved.json"
+    saved.write_text(run("head", "--data-dir", copy.data, "--organisation", copy.first).out)
+    shutil.copy(older.data / "qwed.db", copy.data / "qwed.db")
+    assert run("verify", "--data-dir", copy.data, "--head", copy.heads).code == 0
+    ran = run("verify", "--data-dir", copy.data, "--head", saved)
+    assert (ran.code, len(ran.findings)) == (1, 1)
+    assert "an older copy of it was put back" in ran.findings[0]
+
+
+@pytest.mark.parametrize("given", ["--head", "--jwks"])
+def test_a_log_rewritten_as_a_whole_under_another_key_is_found_by_whoever_kept_a_head_or_the_keys(
+    copy: History, tmp_path: Path, run: Run, given: str
+) -> None:
+    trusted = {"--head": copy.heads, "--jwks": tmp_path / "trusted.jwks"}
+    shutil.copy(copy.data / "signing.jwks", trusted["--jwks"])
+    tamper(
+        copy.data, f"UPDATE activities SET leaf = replace(leaf, '\"low\"', '\"high\"') WHERE sequence = ({_APPROVED})"
+    )
+    keyring = None
+    for log_id in _logs(copy.data):
+        keyring = resigned(copy.data, log_id, keyring)
+    assert run("verify", "--data-dir", copy.data).code == 0
+    ran = run("verify", "--data-dir", copy.data, given, trusted[given])
+    assert ran.code == 1
+    expected = {"--head": "entries of the log are not those it was signed for", "--jwks": "no known key has its kid"}
+    assert any(expected[given] in finding for finding in ran.findings)
+
+
+def test_heads_signed_anew_over_the_same_entries_are_found_by_whoever_kept_a_head(copy: History, run: Run) -> None:
+    keyring = None
+    for log_id in _logs(copy.data):
+        keyring = resigned(copy.data, log_id, keyring)
+    ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
+    assert (ran.code, len(ran.findings)) == (1, 4)
+    assert all("no known key has its kid" in finding for finding in ran.findings)
+
+
+def test_a_log_that_is_gone_is_found_by_whoever_kept_a_head(copy: History, run: Run) -> None:
+    for table in ("activities", "heads", "approvals", "agents", "keys", "organisations"):
+        tamper(
+            copy.data, f"DELETE FROM {table} WHERE organisation_id = '{copy.second}'"
+        ) if table != "approvals" else None
+    ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
+    assert ran.code == 1
+    assert any(
+        re.match(rf"log `{copy.second}`: line \d+ of heads.jsonl has a head of it", line) for line in ran.findings
+    )
+
+
+def test_heads_of_another_node_are_no_comfort(history: History, tmp_path: Path, run: Run) -> None:
+    with qwed.open(tmp_path / "other") as gate:
+        gate.register_agent(name="other", principal_id="ops")
+    saved = tmp_path / "head.json"
+    saved.write_text(run("head", "--data-dir", tmp_path / "other").out)
+    ran = run("verify", "--data-dir", history.data, "--head", saved)
+    assert ran.code == 1
+    assert ran.findings == [f"{saved}: none of its heads is of a log that was verified"]
+    both = tmp_path / "both.jsonl"
+    both.write_text(saved.read_text() + history.heads.read_text())
+    assert run("verify", "--data-dir", history.data, "--head", both).code == 0
+
+
+def test_a_head_that_was_changed_where_it_was_kept_is_told(history: History, tmp_path: Path, run: Run) -> None:
+    saved = tmp_path / "head.json"
+    head = json.loads(history.heads.read_text().splitlines()[-1])
+    saved.write_text(json.dumps({**head, "size": head["size"] + 1}))
+    ran = run("verify", "--data-dir", history.data, "--head", saved)
+    assert ran.code == 1
+    assert ran.findings[0] == "line 1 of head.json: it does not say what was signed"
+
+
+# Export
+
+
+def test_an_export_is_verified_by_the_command_and_by_the_single_file(
+    history: History, tmp_path: Path, run: Run
+) -> None:
+    file = tmp_path / "with blanks ü.jsonl"
+    place = ("--data-dir", history.data, "--organisation", history.first)
+    assert run("export", *place, "--output", file) == Ran(0, "", "")
+    ran = run("verify", "--export", file, "--head", history.heads, "--jwks", history.data / "signing.jwks")
+    assert (ran.code, ran.findings) == (0, [])
+    assert "compared with 2 saved heads" in ran.out
+    assert verifier.main([str(file), "--jwks", str(history.data / "signing.jwks")]) == 0
+    assert set(json.loads(file.read_text().splitlines()[1])["entry"]) == {"index", "leaf", "leaf_hash"}
+
+
+def test_content_in_an_export_is_proven_and_what_was_erased_says_so(history: History, tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "log.jsonl"
+    file.touch(0o644)
+    place = ("--data-dir", history.data, "--organisation", history.first)
+    assert run("export", *place, "--output", file, "--payloads").code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    lines = file.read_text().splitlines()
+    entries = [json.loads(line)["entry"] for line in lines if line.startswith('{"entry"')]
+    assert {"payload", "salt"} <= set().union(*entries)
+    assert any(entry.get("erased") is True for entry in entries)
+    assert run("verify", "--export", file).code == 0
+    place_of = next(number for number, line in enumerate(lines) if '"payload":"{' in line)
+    lines[place_of] = lines[place_of].replace('"payload":"{', '"payload":"{ ')
+    file.write_text("\n".join(lines) + "\n")
+    ran = run("verify", "--export", file)
+    assert (ran.code, len(ran.findings)) == (1, 1)
+    assert re.match(r"entry \d+: its payload is not .* its leaf commits to", ran.findings[0])
+
+
+def test_an_export_that_was_cut_off_is_found_by_whoever_kept_a_head(history: History, tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "log.jsonl"
+    run("export", "--data-dir", history.data, "--organisation", history.first, "--output", file)
+    lines = file.read_text().splitlines()
+    shorter = [*lines[: next(n for n, line in enumerate(lines) if line.startswith('{"head"')) + 1], lines[-1]]
+    file.write_text("\n".join(shorter) + "\n")
+    assert run("verify", "--export", file).code == 0
+    ran = run("verify", "--export", file, "--head", history.heads)
+    assert ran.code == 1
+    assert "the log has only 1 entries" in ran.findings[0]
+
+
+def test_an_export_through_a_pipe_and_standard_input(history: History) -> None:
+    place = ["--data-dir", str(history.data), "--organisation", history.second]
+    with subprocess.Popen([*QWED, "audit", "export", *place], stdout=subprocess.PIPE) as export:
+        ran = subprocess.run(
+            [*QWED, "audit", "verify", "--export", "-", "--progress"],
+            stdin=export.stdout,
+            capture_output=True,
+            text=True,
+        )
+    assert (ran.returncode, export.returncode) == (0, 0)
+    assert "nothing is wrong" in ran.stdout
+
+
+def test_a_reader_who_leaves_early_is_no_error(history: History) -> None:
+    command = [*QWED, "audit", "export", "--data-dir", str(history.data), "--organisation", history.first]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as export:
+        assert export.stdout is not None
+        assert export.stderr is not None
+        export.stdout.readline()
+        export.stdout.close()
+        assert export.stderr.read() == b""
+
+
+def test_content_that_does_not_open_is_told_and_the_rest_is_exported(copy: History, tmp_path: Path, run: Run) -> None:
+    tamper(
+        copy.data, f"UPDATE activities SET payload = 'AAAA' || substr(payload, 5) WHERE sequence = ({_KEPT} LIMIT 1)"
+    )
+    log_id = ask(copy.data, f"SELECT organisation_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1)")
+    file = tmp_path / "log.jsonl"
+    ran = run("export", "--data-dir", copy.data, "--organisation", log_id, "--payloads", "--output", file)
+    assert (ran.code, ran.err) == (1, "qwed: 1 content did not open: run `qwed audit verify`\n")
+    assert run("verify", "--export", file).code == 0
+
+
+# Head
+
+
+def test_the_head_is_the_one_the_server_gives(history: History, run: Run) -> None:
+    head = json.loads(run("head", "--data-dir", history.data, "--organisation", history.second).out)
+    assert list(head) == ["log_id", "size", "root", "time", "signature"]
+    newest = ask(history.data, "SELECT max(size) FROM heads WHERE organisation_id = ?", history.second)
+    assert (head["log_id"], head["size"]) == (history.second, newest)
+
+
+# What cannot be read
+
+
+def _no_database(data: Path) -> None:
+    (data / "qwed.db").unlink()
+
+
+def _not_sqlite(data: Path) -> None:
+    (data / "qwed.db").write_bytes(b"no database at all" * 100)
+
+
+def _half(data: Path) -> None:
+    whole = (data / "qwed.db").read_bytes()
+    (data / "qwed.db").write_bytes(whole[: len(whole) // 2])
+
+
+def _version(number: int) -> Hand:
+    def change(data: Path) -> None:
+        with hand(data) as connection:
+            connection.execute(f"PRAGMA user_version = {number}")
+
+    return change
+
+
+UNREADABLE: dict[str, tuple[Hand, str]] = {
+    "no directory": (shutil.rmtree, "is missing: it has the public keys"),
+    "no database": (_no_database, "there is no database in "),
+    "no SQLite": (_not_sqlite, "is no database that can be read: "),
+    "half a database": (_half, "that can be read: "),
+    "an older database": (_version(3), "from before logs had heads: start `qwed serve` on it once"),
+    "a newer database": (_version(99), "newer than this qwed (4): upgrade qwed"),
+    "a table is gone": (lambda data: _run_sql(data, "DROP TABLE heads"), "has lost its table `heads`"),
+    "a table is a view": (
+        lambda data: _run_sql(data, "DROP TABLE heads; CREATE VIEW heads AS SELECT 1"),
+        "has lost its table `heads`",
+    ),
+    "no public keys": (lambda data: (data / "signing.jwks").unlink(), "signing.jwks is missing"),
+    "public keys that are none": (lambda data: _write(data / "signing.jwks", "[]"), "is no JWKS of a node"),
+    "a key that is none": (
+        lambda data: _write(data / "signing.jwks", '{"issuer": "x", "keys": [{}]}'),
+        "the node's public keys cannot be used",
+    ),
+    "a vault's key that is none": (lambda data: _write(data / "vault.key", "zz"), "does not hold a key"),
+    "a vault's key that others may read": (lambda data: (data / "vault.key").chmod(0o644), "run chmod 600 on it"),
+}
+
+
+def _run_sql(data: Path, script: str) -> None:
+    with hand(data) as connection:
+        connection.executescript(script)
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_said_in_one_sentence(name: str, copy: History, run: Run) -> None:
+    hand_in, expected = UNREADABLE[name]
+    hand_in(copy.data)
+    ran = run("verify", "--data-dir", copy.data)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("qwed: ")
+    assert ran.err.count("\n") == 1
+    assert expected in ran.err
+
+
+def _nonsense(place: Path) -> dict[str, tuple[list[str], str]]:
+    text, missing = str(place / "text"), str(place / "missing")
+    _write(place / "text", "nothing of the kind\n")
+    return {
+        "no such head": (["verify", "--head", missing], f"{missing} cannot be read: No such file"),
+        "no head in it": (["verify", "--head", text], f"{text} holds no head"),
+        "no JWKS": (["verify", "--jwks", text], f"{text} is no JWKS"),
+        "no such JWKS": (["verify", "--jwks", missing], f"{missing} cannot be read"),
+        "no such export": (["verify", "--export", missing], f"{missing} cannot be read"),
+        "an export that is a directory": (["verify", "--export", str(place)], "cannot be read: Is a directory"),
+        "an unknown organisation": (
+            ["verify", "--organisation", "org_x"],
+            "there is no organisation `org_x`: known are org_",
+        ),
+        "an unknown organisation to export": (
+            ["export", "--organisation", "org_x"],
+            "there is no organisation `org_x`",
+        ),
+        "one of several": (["export"], "there are 2 organisations: name one with --organisation, such as org_"),
+        "one of several heads": (["head"], "there are 2 organisations"),
+    }
+
+
+@pytest.mark.parametrize("name", _nonsense(Path("/tmp")))
+def test_a_slip_of_the_pen_is_answered_in_one_sentence(name: str, history: History, tmp_path: Path, run: Run) -> None:
+    (verb, *rest), expected = _nonsense(tmp_path)[name]
+    place = [] if "--export" in rest else ["--data-dir", str(history.data)]
+    ran = run(verb, *place, *rest)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert expected in ran.err
+
+
+def test_an_export_is_not_written_among_the_files_of_the_server(history: History, tmp_path: Path, run: Run) -> None:
+    place = ("--data-dir", history.data, "--organisation", history.first)
+    assert run("export", *place, "--output", history.data / "qwed.db").code == 2
+    assert run("export", *place, "--output", tmp_path / "none" / "log").code == 2
+    assert run("verify", "--data-dir", history.data).code == 0
+
+
+def test_a_file_that_is_no_export_is_no_log(history: History, tmp_path: Path, run: Run) -> None:
+    _write(tmp_path / "text", "nothing of the kind\n")
+    assert run("verify", "--export", tmp_path / "text").code == 2
+    assert run("verify", "--export", history.heads).code == 2
+    assert run("verify", "--export", tmp_path / "text", "--data-dir", history.data).code == 2
+
+
+def test_every_help_text_says_what_the_verb_is_for() -> None:
+    ran = subprocess.run([*QWED, "audit", "verify", "--help"], capture_output=True, text=True, env={"COLUMNS": "100"})
+    assert ran.returncode == 0
+    assert "0 nothing is wrong, 1 something is, 2 it could not be read" in ran.stdout
+    for option in ("--data-dir", "--export", "--head", "--jwks", "--organisation", "--json", "--progress"):
+        assert option in ran.stdout
+
+
+# Erasing
+
+
+def test_erasing_asks_for_a_word_first(copy: History, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nobody:
+        monkeypatch.setattr("sys.stdin", nobody)
+        ran = run("erase", "--subject", "bob", "--data-dir", copy.data)
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --yes" in ran.err
+    assert run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes").out == "erased\n"
+    assert (
+        run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes").out == "nothing is kept about this subject\n"
+    )
+    assert run("verify", "--data-dir", copy.data, "--head", copy.heads).code == 0
+
+
+def test_a_log_that_was_changed_is_not_written_to(copy: History, run: Run) -> None:
+    tamper(copy.data, f"DELETE FROM heads WHERE organisation_id = {_FIRST} AND size > 60")
+    ran = run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "run `qwed audit verify`" in ran.err
+
+
+def test_erasing_makes_no_new_house_where_there_is_none(tmp_path: Path, run: Run) -> None:
+    ran = run("erase", "--subject", "bob", "--data-dir", tmp_path / "slip", "--yes")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert not (tmp_path / "slip").exists()
+
+
+# Beside a server
+
+
+class Busy:
+    """Somebody who goes on asking until told to stop, or so many times."""
+
+    def __init__(self, server: Server, times: int) -> None:
+        self._server = server
+        self._times = times
+        self._stop, self._begun = threading.Event(), threading.Event()
+        self.asked = 0
+        self._thread = threading.Thread(target=self._go)
+
+    def __enter__(self) -> "Busy":
+        self._thread.start()
+        assert self._begun.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _go(self) -> None:
+        headers = {"X-API-Key": self._server.owner_key}
+        with httpx.Client(base_url=self._server.base_url, headers=headers, timeout=30) as client:
+            agent = client.post("/agents/register", json={"name": "busy", "principal_id": "ops"}).json()["agent_id"]
+            while not self._stop.is_set() and self.asked < self._times:
+                context = {"conversation_id": f"c{self.asked}", "step_number": 1, "subject": f"s{self.asked % 7}"}
+                letter = {"type": "send_email", "parameters": {"to": "a@example.com"}}
+                action = {"type": "calculate", "query": "1 + 1 = 2"} if self.asked % 3 else letter
+                answer = client.post(f"/agents/{agent}/verify", json={"action": action, "context": context}).json()
+                if answer["decision"] == "PENDING":
+                    client.post(f"/approvals/{answer['approval_id']}/approve", json={"reason": "yes"})
+                elif self.asked % 5 == 0:
+                    client.post(f"/agents/{agent}/actions/{answer['action_id']}/execution", json={"success": True})
+                self.asked += 1
+                self._begun.set()
+
+
+@pytest.mark.parametrize(
+    ("looks", "times"), [(1, 60), pytest.param(20, 1_000_000, marks=pytest.mark.drill)], ids=["a look", "many looks"]
+)
+def test_beside_a_server_under_load_the_log_is_clean_and_heads_taken_before_agree(
+    tmp_path: Path, run: Run, looks: int, times: int
+) -> None:
+    server = Server(tmp_path / "data")
+    place = ("--data-dir", server.data_dir)
+    saved = tmp_path / "heads.jsonl"
+    try:
+        with Busy(server, times) as busy, saved.open("a") as heads:
+            asking = httpx.get(f"{server.base_url}/audit/head", headers={"X-API-Key": server.owner_key}, timeout=30)
+            heads.write(asking.text + "\n")
+            for _ in range(looks):
+                heads.write(run("head", *place).out)
+                heads.flush()
+                ran = run("verify", *place, "--head", saved)
+                assert (ran.code, ran.err) == (0, ""), ran.out
+        assert f"compared with {looks + 1} saved heads" in ran.out
+        assert busy.asked > 0
+        _erases_through(server, run)
+    finally:
+        assert server.stop() == 0
+
+
+def _erases_through(server: Server, run: Run) -> None:
+    """The command asks the server that has the directory; without its address it says so."""
+    command = ("erase", "--subject", "s1", "--yes", "--data-dir", server.data_dir)
+    refused = run(*command)
+    assert refused.code == 2
+    assert "a server runs on" in refused.err
+    assert run(*command, "--url", server.base_url) == Ran(0, "erased\n", "")
+    assert run("verify", "--data-dir", server.data_dir).code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QWED_API_KEY", "qwed_live_wrong")
+        patch.setenv("QWED_BASE_URL", server.base_url)
+        ran = run(*command)
+    assert ran.code == 2
+    assert ran.err.startswith("qwed: the server refused: ")
+
+
+def test_a_server_that_does_not_answer_is_said_in_one_sentence(copy: History, run: Run) -> None:
+    ran = run("erase", "--subject", "s", "--yes", "--data-dir", copy.data, "--url", "http://127.0.0.1:9")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "did not answer" in ran.err

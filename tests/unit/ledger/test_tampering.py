@@ -1,0 +1,368 @@
+"""P5: whoever holds one old signed head of the log detects any edit, deletion, reordering, truncation or fork of it.
+
+The attacker has all rights over the database and none over the signing key: leaves, hashes, indexes and heads can be
+made to fit each other in any way, and the heads be left as they were, left out, or signed with another key.
+"""
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pytest
+
+from qwed.ledger.verifier import Tree, check_log, leaf_hash, verify_consistency, verify_inclusion
+from tests.property.test_merkle import Defined
+from tests.support.logs import NODE, Log, Node, leaf, log_of, roots, sealed
+
+COUNT = 10_000
+STRANGER = Node(2)
+hashed = lru_cache(maxsize=4 * COUNT)(lambda text: leaf_hash(text.encode()))
+
+
+class Tampered(NamedTuple):
+    """The leaves as they are now, and the first place where they are not what they were."""
+
+    leaves: list[str]
+    at: int
+
+
+Attack = Callable[[list[str], int, random.Random], Tampered]
+"""What is done at one place of a log; the place is there."""
+
+
+def edit(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    said = json.loads(leaves[at])
+    name = chance.choice(sorted(said))
+    said[name] = said[name] + 1 if isinstance(said[name], int) else said[name] + "0"
+    changed = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    return Tampered([*leaves[:at], changed, *leaves[at + 1 :]], at)
+
+
+def delete(leaves: list[str], at: int, _chance: random.Random) -> Tampered:
+    return Tampered([*leaves[:at], *leaves[at + 1 :]], at)
+
+
+def delete_some(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    return Tampered([*leaves[:at], *leaves[at + chance.randint(1, 50) :]], at)
+
+
+def swap(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    other = chance.choice([place for place in (at - 1, at + 1, chance.randrange(len(leaves))) if place != at])
+    first, second = sorted((at, other % len(leaves)))
+    if first == second:
+        return edit(leaves, at, chance)
+    swapped = list(leaves)
+    swapped[first], swapped[second] = leaves[second], leaves[first]
+    return Tampered(swapped, first)
+
+
+def duplicate(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    again = [*leaves[:at], leaves[chance.randrange(len(leaves))], *leaves[at:]]
+    # A leaf that is put beside itself changes what comes after it only.
+    return Tampered(again, at + 1 if again[at] == leaves[at] else at)
+
+
+def insert(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    return Tampered([*leaves[:at], leaf(chance.randrange(10**9, 10**10)), *leaves[at:]], at)
+
+
+def cut(leaves: list[str], at: int, _chance: random.Random) -> Tampered:
+    return Tampered(leaves[:at], at)
+
+
+def fork(leaves: list[str], at: int, chance: random.Random) -> Tampered:
+    """The log as it would be if it had gone on in another way from here on: as long, longer or shorter."""
+    length, start = max(0, len(leaves) - at + chance.choice([0, 0, 5, -5])), chance.randrange(COUNT)
+    return Tampered([*leaves[:at], *itertools.islice(itertools.cycle(_others()), start, start + length)], at)
+
+
+@lru_cache
+def _others() -> list[str]:
+    """Leaves that no log has."""
+    return [leaf(number) for number in range(10 * COUNT, 11 * COUNT + 10)]
+
+
+def rewrite(leaves: list[str], _at: int, chance: random.Random) -> Tampered:
+    """All of it, told in another way."""
+    return fork(leaves, 0, chance)
+
+
+ATTACKS: dict[str, Attack] = {
+    each.__name__: each for each in (edit, delete, delete_some, swap, duplicate, insert, cut, fork, rewrite)
+}
+
+Heads = dict[int, dict[str, Any]]
+"""Heads by the size they are of."""
+
+
+def left(log: Log, tampered: Tampered) -> Heads:
+    """The heads as they were, as far as there are entries for them."""
+    return {size: head for size, head in log.heads.items() if size <= len(tampered.leaves)}
+
+
+def signed_by_a_stranger(log: Log, tampered: Tampered) -> Heads:
+    """The heads before the change as they were, and after it such as fit, with a key of the attacker's."""
+    forged = sealed(tampered.leaves, [*log.heads, len(tampered.leaves)], STRANGER).heads
+    return {size: log.heads[size] if size <= tampered.at and size in log.heads else forged[size] for size in forged}
+
+
+def signed_with_nothing(log: Log, tampered: Tampered) -> Heads:
+    """Heads that fit and name our key, with signatures that once were for others."""
+    forged = signed_by_a_stranger(log, tampered)
+    old = itertools.cycle(log.heads.values())
+    for size in [size for size in forged if size > tampered.at or size not in log.heads]:
+        said = {name: forged[size][name] for name in ("log_id", "root", "size", "time")}
+        body = NODE.sign("qwed-head+jwt", json.dumps(said, sort_keys=True, separators=(",", ":")).encode())
+        stolen = next(old)["signature"].rpartition(".")[2]
+        forged[size] = {**said, "signature": f"{body.rpartition('.')[0]}.{stolen}"}
+    return forged
+
+
+def left_out(log: Log, tampered: Tampered) -> Heads:
+    """Only those from before the change."""
+    return {size: head for size, head in log.heads.items() if size <= tampered.at}
+
+
+STYLES: dict[str, Callable[[Log, Tampered], Heads]] = {
+    each.__name__: each for each in (left, signed_by_a_stranger, signed_with_nothing, left_out)
+}
+
+
+def export(log: Log, tampered: Tampered, style: str) -> list[bytes]:
+    """What the attacker's database gives when it is exported; it offers both keys as the node's."""
+    heads = STYLES[style](log, tampered)
+    return Log(tampered.leaves, heads, keys=[NODE.jwk, STRANGER.jwk]).export()
+
+
+def findings(lines: list[bytes], head: dict[str, Any] | None, keys: Any = NODE.keys) -> list[str]:
+    """Where something is wrong."""
+    return [finding.where for finding in check_log(lines, keys=keys, head=head).findings]
+
+
+# A log of ten thousand entries
+
+
+@pytest.fixture(scope="session")
+def log() -> Log:
+    return log_of(COUNT)
+
+
+@pytest.fixture(scope="session")
+def trees(log: Log) -> list[Tree]:
+    """The tree after every hundred entries, to go on from."""
+    tree, kept = Tree(), []
+    for place, each in enumerate(log.leaves):
+        if place % 100 == 0:
+            kept.append(copy.deepcopy(tree))
+        tree.add(hashed(each))
+    return kept
+
+
+def contradicts(head: dict[str, Any], tampered: Tampered, trees: list[Tree]) -> bool:
+    """What `check_log` finds out with a given head, without what the log says of itself before the change."""
+    size: int = head["size"]
+    if size > len(tampered.leaves):
+        return True
+    tree = copy.deepcopy(trees[min(tampered.at, size - 1) // 100])
+    for each in tampered.leaves[tree.size : size]:
+        tree.add(hashed(each))
+    return tree.root() != bytes.fromhex(head["root"])
+
+
+def covering(log: Log, tampered: Tampered, chance: random.Random) -> dict[str, Any]:
+    """One of the heads that somebody may have kept and that cover the change."""
+    return log.heads[chance.choice([size for size in log.heads if size > tampered.at])]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hundred_random_changes_contradict_an_old_head(attack: str, log: Log, trees: list[Tree]) -> None:
+    chance = random.Random(attack)
+    for _ in range(100):
+        at = chance.randrange(COUNT)
+        tampered = ATTACKS[attack](log.leaves, at, chance)
+        assert tampered.leaves != log.leaves
+        assert contradicts(covering(log, tampered, chance), tampered, trees), (attack, at)
+
+
+def test_a_hundred_older_copies_contradict_a_later_head(log: Log, trees: list[Tree]) -> None:
+    chance = random.Random("older")
+    for size in chance.sample([*log.heads][:-1], 100):
+        tampered = Tampered(log.leaves[:size], size)
+        assert contradicts(covering(log, tampered, chance), tampered, trees), size
+
+
+def test_an_untouched_log_contradicts_none_of_its_heads(log: Log, trees: list[Tree]) -> None:
+    chance = random.Random("untouched")
+    for size in [*chance.sample([*log.heads], 50), COUNT]:
+        assert not contradicts(log.heads[size], Tampered(log.leaves, chance.randrange(size)), trees)
+
+
+@pytest.mark.parametrize("attack", ["edit", "delete", "fork"])
+def test_the_same_is_found_in_an_export_of_ten_thousand_entries(attack: str, log: Log) -> None:
+    chance = random.Random(f"{attack} exported")
+    tampered = ATTACKS[attack](log.leaves, chance.randrange(COUNT), chance)
+    exported = export(log, tampered, chance.choice([*STYLES]))
+    head = covering(log, tampered, chance)
+    assert "the given head" in findings(exported, head, keys=chance.choice([NODE.keys, None]))
+
+
+def test_ten_thousand_entries_that_were_not_touched_are_found_to_be_so(log: Log) -> None:
+    assert findings(log.export(), log.heads[COUNT]) == []
+
+
+# Every way of leaving the heads behind
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_way_of_making_the_heads_fit_deceives_the_given_head(attack: str, style: str) -> None:
+    chance = random.Random(f"{attack} {style}")
+    small = _small(120)
+    for keys in (NODE.keys, None):
+        tampered = ATTACKS[attack](small.leaves, chance.randrange(120), chance)
+        exported = export(small, tampered, style)
+        assert "the given head" in findings(exported, covering(small, tampered, chance), keys)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("attack", sorted(ATTACKS.keys() - {"cut"}))
+def test_with_the_keys_alone_every_change_is_found_but_the_one_that_leaves_an_older_copy(
+    attack: str, style: str
+) -> None:
+    chance = random.Random(f"{attack} {style} alone")
+    small = _small(120)
+    for at in chance.sample(range(60), 2):
+        # Not so near to the end that what is left may be an older copy.
+        tampered = ATTACKS[attack](small.leaves, at, chance)
+        assert findings(export(small, tampered, style), None) != []
+
+
+def test_an_older_copy_looks_right_to_whoever_kept_no_later_head() -> None:
+    small = _small(40)
+    sizes = [*small.heads]
+    for older, later in itertools.pairwise(sizes):
+        copied = Log(small.leaves[:older], {size: small.heads[size] for size in sizes if size <= older})
+        assert findings(copied.export(), None) == []
+        assert findings(copied.export(), small.heads[older]) == []
+        assert findings(copied.export(), small.heads[later]) == ["the given head"]
+
+
+def test_a_whole_log_under_another_key_looks_right_only_to_whoever_trusts_the_export() -> None:
+    small = _small(120)
+    told = rewrite(small.leaves, 0, random.Random("told"))
+    forged = sealed(told.leaves, [*small.heads], STRANGER).export()
+    assert findings(forged, None, keys=None) == []
+    assert findings(forged, None) != []
+    for head in small.heads.values():
+        assert "the given head" in findings(forged, head, keys=None)
+
+
+@lru_cache
+def _small(count: int) -> Log:
+    return log_of(count)
+
+
+# Every change of small logs, under every head
+
+
+def every_change(leaves: list[str]) -> Iterator[Tampered]:
+    """All kinds at all places."""
+    chance, size = random.Random(len(leaves)), len(leaves)
+    for at in range(size):
+        for attack in (edit, delete, insert, cut, fork):
+            yield attack(leaves, at, chance)
+        for other in range(at + 1, size):
+            yield Tampered([*leaves[:at], leaves[other], *leaves[at + 1 : other], leaves[at], *leaves[other + 1 :]], at)
+            yield Tampered([*leaves[:at], *leaves[other:]], at)
+            yield Tampered([*leaves[:at], leaves[other], *leaves[at:]], at)
+            yield Tampered([*leaves[: other + 1], leaves[at], *leaves[other + 1 :]], other + 1)
+
+
+def require_found(size: int) -> None:
+    """Every head that covers a change contradicts it, and no other does."""
+    small = _every_head(size)
+    genuine = roots(small.leaves)
+    for tampered in every_change(small.leaves):
+        now = roots(tampered.leaves)
+        same = [at < len(now) and now[at] == genuine[at] for at in range(size + 1)]
+        assert same == [at <= tampered.at for at in range(size + 1)]
+
+
+@lru_cache
+def _every_head(size: int) -> Log:
+    return sealed([leaf(number) for number in range(size)], range(1, size + 1))
+
+
+@pytest.mark.parametrize("size", [*range(1, 18), 31, 32, 33])
+def test_every_change_of_a_small_log_contradicts_exactly_the_heads_that_cover_it(size: int) -> None:
+    require_found(size)
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_every_change_of_a_small_log_is_found_in_its_export(size: int) -> None:
+    small, chance, styles = _every_head(size), random.Random(size), itertools.cycle(STYLES)
+    for tampered in every_change(small.leaves):
+        if tampered.at < size:
+            exported = export(small, tampered, next(styles))
+            assert "the given head" in findings(exported, covering(small, tampered, chance))
+
+
+@pytest.mark.parametrize("size", [2, 5, 8, 13])
+def test_no_proof_connects_an_old_head_with_a_log_that_was_changed_under_it(size: int) -> None:
+    small = _every_head(size)
+    genuine = roots(small.leaves)
+    for tampered in every_change(small.leaves):
+        defined, now = Defined(0), len(tampered.leaves)
+        defined.leaves = [each.encode() for each in tampered.leaves]
+        for first in range(1, min(size, now) + 1):
+            path = defined.proof(first, now) if first < now else []
+            proven = verify_consistency(first, now, path, genuine[first], defined.root(now))
+            assert proven == (first <= tampered.at)
+
+
+@pytest.mark.parametrize("size", [2, 5, 8, 13])
+def test_no_proof_of_the_changed_log_leads_to_an_old_head(size: int) -> None:
+    small = _every_head(size)
+    genuine = roots(small.leaves)
+    for tampered in every_change(small.leaves):
+        defined, now = Defined(0), len(tampered.leaves)
+        defined.leaves = [each.encode() for each in tampered.leaves]
+        for index in range(tampered.at, min(size, now)):
+            path = defined.path(index, 0, now)
+            assert not verify_inclusion(hashed(tampered.leaves[index]), index, size, path, genuine[size])
+
+
+# Heavier
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("size", range(1, 65))
+def test_every_change_of_any_log_of_up_to_64_entries_contradicts_the_heads_that_cover_it(size: int) -> None:
+    require_found(size)
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("size", [16, 33, 64])
+def test_every_change_of_a_log_is_found_in_its_export_under_every_style(size: int) -> None:
+    small, chance = _every_head(size), random.Random(size)
+    for tampered in every_change(small.leaves):
+        if tampered.at < size:
+            style = chance.choice([*STYLES])
+            assert "the given head" in findings(export(small, tampered, style), covering(small, tampered, chance))
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_change_at_each_of_ten_thousand_places_contradicts_an_old_head(
+    attack: str, log: Log, trees: list[Tree]
+) -> None:
+    chance = random.Random(f"{attack} everywhere")
+    for at in range(0, COUNT, 50 if attack in ("fork", "rewrite") else 1):
+        tampered = ATTACKS[attack](log.leaves, at, chance)
+        nearest = min((size for size in log.heads if size > tampered.at), default=COUNT)
+        for head in (log.heads[nearest], covering(log, tampered, chance)):
+            assert contradicts(head, tampered, trees), (attack, at)
