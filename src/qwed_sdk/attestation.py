@@ -4,9 +4,10 @@ import time
 from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qwed.ledger.verifier import Checked, check_attestation, check_receipt, public_keys, read_object
+if TYPE_CHECKING:
+    from qwed.ledger.verifier import Checked, Keys
 
 Jwks = Mapping[str, Any] | str | PathLike[str]
 """The body of `GET /.well-known/jwks.json`: as a mapping, as JSON text, or the path of a file that holds it."""
@@ -15,25 +16,36 @@ Jwks = Mapping[str, Any] | str | PathLike[str]
 def verify_attestation(
     jwt: str, trusted_issuers: Collection[str] | None = None, *, jwks: Jwks, now: float | None = None
 ) -> tuple[bool, dict[str, Any]]:
-    """Whether the attestation is valid at `now`, and its claims; or else `{"error": {"code", "message"}}`."""
+    """Whether the attestation is valid at `now`, and its claims; or else `{"error": {"code", "message"}}`.
+
+    A JWKS that cannot be read or used raises OSError or ValueError: nothing can be said about the attestation then.
+    """
+    # Imported here so that `import qwed_sdk` does not load a cryptographic library.
+    from qwed.ledger.verifier import check_attestation
+
     moment = time.time() if now is None else now
     issuers = (trusted_issuers,) if isinstance(trusted_issuers, str) else trusted_issuers
-    return _answer(check_attestation(jwt, public_keys(_mapping(jwks)), now=moment, trusted_issuers=issuers))
+    return _answer(check_attestation(jwt, _keys(jwks), now=moment, trusted_issuers=issuers))
 
 
 def verify_receipt(receipt: Mapping[str, Any], *, jwks: Jwks) -> tuple[bool, dict[str, Any]]:
     """Whether the receipt proves its leaf to be in the log, and the leaf; or else `{"error": {"code", "message"}}`."""
-    return _answer(check_receipt(receipt, public_keys(_mapping(jwks))))
+    from qwed.ledger.verifier import check_receipt
+
+    return _answer(check_receipt(receipt, _keys(jwks)))
 
 
-def _mapping(jwks: Jwks) -> Mapping[str, Any]:
+def _keys(jwks: Jwks) -> "Keys":
+    from qwed.ledger.verifier import public_keys, read_object
+
     if isinstance(jwks, Mapping):
-        return jwks
-    is_json = isinstance(jwks, str) and jwks.lstrip().startswith("{")
-    return read_object(str(jwks) if is_json else Path(jwks).read_bytes())
+        return public_keys(jwks)
+    if isinstance(jwks, str) and jwks.lstrip().startswith("{"):
+        return public_keys(read_object(jwks))
+    return public_keys(read_object(Path(jwks).read_bytes()))
 
 
-def _answer(checked: Checked) -> tuple[bool, dict[str, Any]]:
+def _answer(checked: "Checked") -> tuple[bool, dict[str, Any]]:
     if checked.valid and checked.claims is not None:
         return True, checked.claims
     return False, {"error": {"code": checked.code, "message": checked.message}}

@@ -39,7 +39,7 @@ RAISED = (*map(type, FAILURES), GateError)
 
 TABLES = (
     *("organisations", "keys", "agents", "tools", "conversations", "usage", "activities", "tallies", "approvals"),
-    *("memories", "executions", "webhooks", "outbox"),
+    *("memories", "executions", "webhooks", "outbox", "revocations"),
 )
 
 
@@ -123,6 +123,13 @@ def _second_key(desk: Desk) -> Any:
 
 def _permitted(desk: Desk) -> Any:
     return desk.ask(SUM).action_id
+
+
+def _attested(desk: Desk) -> Any:
+    answer = desk.gate.verify_action(
+        desk.agent_id, SUM, {"conversation_id": "c", "step_number": 1}, {"require_attestation": True}
+    )
+    return desk.gate.get_action(desk.agent_id, answer.action_id).attestation_id
 
 
 def _nothing(_desk: Desk) -> None:
@@ -231,6 +238,18 @@ VERBS = {
         _nothing,
         _kernel(lambda desk, _given, services: organisations.add_organisation("o", desk.actor, services)),
         ("organisation_added", "key_added"),
+        ("first_organisation", "change"),
+    ),
+    "revoke an attestation": Verb(
+        _attested,
+        lambda gate, _desk, given: gate.revoke_attestation(given, "by mistake"),
+        "attestation_revoked",
+        ("find_attestation", "change", "first_head", "revoked", "find_activity"),
+    ),
+    "rotate the signing key": Verb(
+        _nothing,
+        lambda gate, _desk, _given: gate.rotate_signing_key("once a year"),
+        "signing_key_rotated",
         ("first_organisation", "change"),
     ),
     "set a webhook": Verb(

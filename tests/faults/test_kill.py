@@ -71,6 +71,8 @@ class Story:
         with qwed.open(directory) as gate:
             assert gate.owner_key is not None
             self.owner_key: str = gate.owner_key
+            # The principal has a key from now on: otherwise making one could be the first commit of a round.
+            gate.suspend_agent(_survivor(gate), "it has served its purpose")
         self.told: dict[str, str] = {}
 
     def asked(self, round_: int) -> list[Asked]:

@@ -116,6 +116,7 @@ class Questions:
             marked = self.bravo.others[0]
             return self.lot.choice([(marked, "lookup_nobody000"), (SHARED_TOOL, SHARED_TOOL)])
         kinds = {"agent_id": "agents", "action_id": "actions", "activity_id": "actions", "approval_id": "approvals"}
+        kinds["attestation_id"] = "attestations"
         if name in kinds:
             theirs = self.lot.choice(getattr(self.bravo, kinds[name]))
             mine = getattr(self.alpha, kinds[name])[0]

@@ -79,7 +79,6 @@ SECTIONS = SPEC | GUIDE
 _NO_INTEGRATION = "the framework integrations come with the client package"
 
 LATER: dict[str, str] = {
-    "7.3": "the compliance report has no route yet",
     "10.1": "the agent client comes with the client package; the same calls run over HTTP in tests/seeds",
     "10.2": _NO_INTEGRATION,
     "10.3": _NO_INTEGRATION,

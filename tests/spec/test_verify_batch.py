@@ -15,7 +15,7 @@ import qwed
 from qwed.gate import GateError
 from qwed.kernel.change import Actor
 from qwed.kernel.inquiries import batches
-from qwed.kernel.inquiries.jobs import MOST_ITEMS, Batch, body_of, read_batch
+from qwed.kernel.inquiries.jobs import MOST_ITEMS, Batch, body_of, read_batch, sealed_item
 from qwed.kernel.inquiries.turns import Turns
 from qwed.store.protocol import StoreError
 from tests.spec.conftest import House
@@ -185,9 +185,10 @@ def test_a_job_that_was_to_end_with_the_first_failure_does_so_after_a_restart() 
         items = [{"query": "1 = 2"}, {"query": "1 = 1"}, {"query": "2 = 2"}]
         batch = read_batch({"items": items, "options": {"fail_fast": True}}, actor, services)
         assert isinstance(batch, Batch)
-        services.store.add_job(batch.job, batch.items).block(10)
+        kept = [sealed_item(batch.job, item, services) for item in batch.items]
+        services.store.add_job(batch.job, kept).block(10)
         failed = batch.items[0]._replace(state="completed", result='{"status": "FAILED"}')
-        services.store.finish_item(failed).block(10)
+        services.store.finish_item(sealed_item(batch.job, failed, services)).block(10)
         bell = services.doorbells.wait(batch.job.job_id)
         gate.get_batch_status(batch.job.job_id)
         bell.wait(30)

@@ -55,7 +55,7 @@ class Node:
         self.keys = {self.kid: self.key.public_key()}
         self.issuer = f"did:qwed:node:{hashlib.sha256(self.kid.encode()).hexdigest()[:32]}"
 
-    def sign(self, typ: str, payload: bytes, **header: Any) -> str:
+    def sign(self, typ: str, payload: bytes, /, **header: Any) -> str:
         """A compact JWS; members of the header may be added or replaced, and left out with `...`."""
         members = {"alg": "ES256", "kid": self.kid, "typ": typ, **header}
         said = text({name: value for name, value in members.items() if value is not ...}).encode()

@@ -72,7 +72,8 @@ def providing(answer: Answer) -> Iterator[Provider]:
         listening.daemon_threads = True
         provider = Provider(f"http://127.0.0.1:{listening.server_port}/v1")
         listening.provider = provider  # type: ignore[attr-defined]
-        thread = threading.Thread(target=listening.serve_forever, daemon=True)
+        # It looks for its end this often; with the library's half a second each test would wait that long.
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield provider

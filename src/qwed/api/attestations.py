@@ -1,11 +1,10 @@
 """INTERFACES 4: attestations checked, looked at and revoked, and the key they are signed with."""
 
-import asyncio
-
 from qwed.api.access import APPROVERS, OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.kernel import attestations
+from qwed.kernel import attested
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.attestations import check, read_jwt
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.signing_keys import rotate_key, signing_keys_view
 from qwed.store.credentials import matches
@@ -14,10 +13,10 @@ from qwed.words import ErrorCode
 
 async def verify_attestation(call: Call) -> Response:
     """Whether a token is one of ours and to be relied on now; whoever holds one may ask."""
-    jwt = attestations.read_jwt(call.json())
+    jwt = read_jwt(call.json())
     if isinstance(jwt, Problem):
         return refused(jwt)
-    return ok(await asyncio.to_thread(attestations.check, jwt, call.services))
+    return ok(check(jwt, call.services))
 
 
 async def get_attestation(call: Call) -> Response:
@@ -27,12 +26,12 @@ async def get_attestation(call: Call) -> Response:
         found = _found_by_key(call)
     if isinstance(found, Problem):
         return refused(found)
-    shown = attestations.attestation_view(found, call.services)
+    shown = attested.attestation_view(found, call.services)
     return refused(shown) if isinstance(shown, Problem) else ok(shown)
 
 
-async def _found_by_token(call: Call) -> attestations.Found | Problem:
-    found = attestations.find(call.path["attestation_id"], call.services)
+async def _found_by_token(call: Call) -> attested.Found | Problem:
+    found = attested.find(call.path["attestation_id"], call.services)
     agent_id = "" if found is None else found.leaf.agent_id or ""
     agent = call.services.store.find_agent(agent_id)
     if not matches(call.agent_token or "", None if agent is None else agent.token_digest) or found is None:
@@ -43,11 +42,11 @@ async def _found_by_token(call: Call) -> attestations.Found | Problem:
     return found
 
 
-def _found_by_key(call: Call) -> attestations.Found | Problem:
+def _found_by_key(call: Call) -> attested.Found | Problem:
     key = require_key(call)
     if isinstance(key, Problem):
         return key
-    return attestations.find_own(call.path["attestation_id"], key.organisation_id, call.services)
+    return attested.find_own(call.path["attestation_id"], key.organisation_id, call.services)
 
 
 async def revoke_attestation(call: Call) -> Response:
@@ -58,7 +57,7 @@ async def revoke_attestation(call: Call) -> Response:
     said = read_fields(call.json(), ("reason",))
     if isinstance(said, Problem):
         return refused(said)
-    walk = attestations.revoke(call.path["attestation_id"], said["reason"], actor, call.services)
+    walk = attested.revoke(call.path["attestation_id"], said["reason"], actor, call.services)
     outcome = await call.driver.drive(walk)
     return refused(outcome) if isinstance(outcome, Problem) else ok(outcome)
 

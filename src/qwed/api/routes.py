@@ -25,7 +25,8 @@ from qwed.api.http import Handler
 from qwed.kernel.actions import ActionView
 from qwed.kernel.activity import ActivityPage
 from qwed.kernel.answer import Answer
-from qwed.kernel.attestations import AttestationCheck, AttestationView
+from qwed.kernel.attestations import AttestationCheck
+from qwed.kernel.attested import AttestationView
 from qwed.kernel.audit import ConsistencyProof, EntriesPage, InclusionProof
 from qwed.kernel.erasure import ErasedView
 from qwed.kernel.inquiries.finding import Finding

@@ -130,7 +130,8 @@ def _as_text(report: "Report", asked: "Asked") -> Iterable[str]:
 
 def _summary(log: "Log", asked: "Asked") -> str:
     content = ", ".join(f"{count} {state}" for state, count in sorted(log.contents.items()))
-    saved = len(asked.heads_of(log.log_id))
+    heads = asked.heads_of(log.log_id)
+    saved = 0 if heads is None else heads.count
     parts = [
         f"{log.log_id}: {_many(log.size, 'entry', 'entries')}, {_many(log.heads, 'head')}, root {log.root}",
         f"content: {content}" if content else "",

@@ -55,6 +55,8 @@ def subject_keys(reader: Reader, master: Master) -> SubjectKeys:
         found = reader.subject_key(subject_id)
         if found is None or subject_id is None:
             raise VaultError("the subject of its content is gone")
+        if not isinstance(found[0], bytes | None):
+            raise VaultError(f"the key of {subject_id} was changed")
         return None if found[0] is None else master.unwrap(subject_id, found[0])
 
     return find

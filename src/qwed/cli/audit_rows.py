@@ -18,8 +18,9 @@ CHECKED, ERASED, EXPIRED, NONE, OLD, UNOPENED = "checked", "erased", "expired", 
 """What became of a content: it was held against its leaf; went with its subject; went when its time was over; there
 never was any; is from before leaves committed to it; could not be opened."""
 NOTHING = "{}"
-_HASH = 64
+_HASH = 32
 _ROUNDING = 0.01
+_LONGEST = 80
 
 
 class Findings:
@@ -68,12 +69,10 @@ class RowCheck:
 
     def row(self, row: KeptActivity) -> Leaf | None:
         """The leaf of the row, once everything in the row was held against it."""
-        kept = leaf_in(row.leaf)
-        wrong = [*self._nodes(row)]
-        if kept is None:
-            wrong.append("its leaf cannot be read")
-        else:
-            wrong += [*self._columns(row, kept), *self._content(row, kept)]
+        kept = leaf_in(row.leaf) if _well_typed(row) else None
+        wrong = ["its leaf, or its row, cannot be read"]
+        if kept is not None:
+            wrong = [*self._nodes(row), *self._columns(row, kept), *self._content(row, kept)]
         for what in wrong:
             self._findings.add(f"entry {row.log_index}", what)
         return kept
@@ -81,9 +80,10 @@ class RowCheck:
     def _columns(self, row: KeptActivity, kept: Leaf) -> Iterator[str]:
         for name, expected in _COLUMNS.items():
             if getattr(row, name) != expected(kept, self._log_id):
-                yield f"its column `{name}` says `{getattr(row, name)}`, its leaf `{expected(kept, self._log_id)}`"
+                said = _short(getattr(row, name))
+                yield f"its column `{name}` says `{said}`, its leaf `{expected(kept, self._log_id)}`"
         # SQLite reads a decimal to within its last digit.
-        if not isinstance(row.at, float) or not -_ROUNDING <= row.at * 1000 - kept.time_ms < 1 + _ROUNDING:
+        if not -_ROUNDING <= row.at * 1000 - kept.time_ms < 1 + _ROUNDING:
             yield f"its column `at` says `{row.at}`, its leaf `{kept.time_ms / 1000}`"
 
     def _nodes(self, row: KeptActivity) -> Iterator[str]:
@@ -133,6 +133,19 @@ def _opened(row: KeptActivity, commitment: str, keys: SubjectKeys) -> tuple[str,
     return CHECKED, "" if agrees else "its content is not what its leaf commits to"
 
 
+_TYPES = tuple(KeptActivity.__annotations__.values())
+
+
+def _well_typed(row: KeptActivity) -> bool:
+    """Whether the row holds what its table allows: a hand that knows SQLite may have put anything there."""
+    return all(isinstance(value, kind) for value, kind in zip(row, _TYPES, strict=True)) and row.log_index >= 0
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
 def _uncommitted(row: KeptActivity, kept: Leaf) -> tuple[str, str]:
     if kept.v == 1:
         return OLD, ""
@@ -145,7 +158,7 @@ def _hashes(nodes: Any) -> list[bytes]:
         data = bytes.fromhex(nodes)
     except (TypeError, ValueError):
         return []
-    return [data[begin : begin + _HASH // 2] for begin in range(0, len(data), _HASH // 2)]
+    return [data[begin : begin + _HASH] for begin in range(0, len(data), _HASH)]
 
 
 def _completed(index: int) -> int:

@@ -98,7 +98,7 @@ class TableCheck:
         if success is None:
             return "the execution it reports is gone"
         self._executed += 1
-        if bool(success) == kept.success:
+        if success == kept.success:
             return None
         return f"the execution it reports now says {'success' if success else 'failure'}"
 
@@ -204,8 +204,8 @@ class TableCheck:
 def _told_alike(approval: AskedApproval, kept: Leaf) -> bool:
     """Whether the approval tells of its end what the leaf does."""
     try:
-        told = msgspec.json.decode(approval.resolution or "")
-    except msgspec.DecodeError:
+        told = msgspec.json.decode(str(approval.resolution))
+    except (msgspec.DecodeError, RecursionError):
         return False
     if not isinstance(told, dict):
         return False

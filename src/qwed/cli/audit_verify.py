@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from qwed.cli.audit_export import export_lines
-from qwed.cli.audit_heads import Roots, Saved, SavedHeads, signature_of
+from qwed.cli.audit_heads import HeadsOfLog, Roots, SavedHeads
 from qwed.cli.audit_keys import Published, SubjectKeys, master_in, published_in, subject_keys
 from qwed.cli.audit_rows import Findings, RowCheck
 from qwed.cli.audit_tables import TableCheck
@@ -31,9 +31,9 @@ class Asked(NamedTuple):
     keys: Keys | None = None
     progress: Progress | None = None
 
-    def heads_of(self, log_id: str) -> list[Saved]:
+    def heads_of(self, log_id: str) -> HeadsOfLog | None:
         """The saved heads of one log."""
-        return [] if self.saved is None else self.saved.logs.get(log_id, [])
+        return None if self.saved is None else self.saved.logs.get(log_id)
 
 
 class Log(NamedTuple):
@@ -97,7 +97,8 @@ def verify_directory(directory: Path, asked: Asked) -> Report:
         added: set[str] = set()
         log_ids = _log_ids(reader, asked.organisation)
         logs = [_verify_log(reader, log_id, published, keys, opening, asked, added) for log_id in log_ids]
-        findings = [] if asked.organisation else [*_organisations(reader, log_ids, added)]
+        findings = [Finding(name, "it is not as this version of qwed makes it") for name in reader.altered()]
+        findings += [] if asked.organisation else [*_organisations(reader, log_ids, added)]
     notes = [] if master else [f"content was not checked: {directory / MASTER_FILE} is not there"]
     return _with_heads(Report(logs, findings, notes), asked, keys)
 
@@ -125,12 +126,8 @@ def _verify_log(
     asked: Asked,
     added: set[str],
 ) -> Log:
-    findings, saved = Findings(), asked.heads_of(log_id)
-    rows, tables, roots = (
-        RowCheck(reader, log_id, opening, findings),
-        TableCheck(reader, log_id, findings),
-        Roots(saved),
-    )
+    findings, roots = Findings(), Roots(asked.heads_of(log_id))
+    rows, tables = RowCheck(reader, log_id, opening, findings), TableCheck(reader, log_id, findings)
 
     def each(row: KeptActivity) -> None:
         kept = rows.row(row)
@@ -143,7 +140,7 @@ def _verify_log(
     )
     tables.close()
     added |= tables.added
-    return _log_of(report, [*report.findings, *roots.compared(saved, keys)], findings, rows.contents)
+    return _log_of(report, [*report.findings, *roots.compared(asked.saved, keys)], findings, rows.contents)
 
 
 def _progress_of(asked: Asked, log_id: str) -> Callable[[int], None] | None:
@@ -181,7 +178,7 @@ class _Export:
         self._stream = stream
         self._asked = asked
         self.log_id = ""
-        self.roots = Roots([])
+        self.roots = Roots(None)
         self.keys: Keys = asked.keys or {}
 
     def __iter__(self) -> Iterator[bytes]:
@@ -224,7 +221,7 @@ def verify_export(file: Path, asked: Asked) -> Report:
         raise Unreadable(f"{file} is no export: write one with `qwed audit export`")
     if asked.organisation not in (None, report.log_id):
         raise Unreadable(f"{file} is the log of `{report.log_id}`, not of `{asked.organisation}`")
-    compared = export.roots.compared(asked.heads_of(report.log_id), export.keys)
+    compared = export.roots.compared(asked.saved, export.keys)
     log = _log_of(report, [*report.findings, *compared], Findings(), Counter())
     return _with_heads(Report([log], [], list(report.notes)), asked, {})
 
@@ -241,10 +238,10 @@ def _with_heads(report: Report, asked: Asked, ours: Keys) -> Report:
     for log_id, saved in asked.saved.logs.items():
         if log_id in seen:
             continue
-        if asked.organisation is None and signature_of(saved[-1], ours) is None:
-            findings.append(Finding(f"log `{log_id}`", f"{saved[-1].where} has a head of it, and it is gone"))
+        if asked.organisation is None and saved.all_signed(ours):
+            findings.append(Finding(f"log `{log_id}`", f"{asked.saved.file} has a head of it, and it is gone"))
         else:
-            others += len(saved)
+            others += saved.count
     if not seen & asked.saved.logs.keys():
         findings.append(Finding(str(asked.saved.file), "none of its heads is of a log that was verified"))
     notes = [f"{others} heads of other logs in {asked.saved.file} were not compared"] if others else []

@@ -1,7 +1,8 @@
 """The verbs of a Gate that are about attestations after they were issued."""
 
 from qwed.gate.reply import Reply, told
-from qwed.kernel import attestations
+from qwed.kernel import attested
+from qwed.kernel.attestations import check, read_jwt
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import Actor
 from qwed.kernel.services import Services
@@ -19,17 +20,17 @@ class AttestationVerbs:
 
     def verify_attestation(self, jwt: str) -> Reply:
         """Whether a token is one of ours and to be relied on now: `valid`, its `claims`, and the `error` where not."""
-        return Reply(attestations.check(told(attestations.read_jwt({"jwt": jwt})), self.services))
+        return Reply(check(told(read_jwt({"jwt": jwt})), self.services))
 
     def get_attestation(self, attestation_id: str) -> Reply:
         """One attestation of this organisation, issued again from the log."""
-        found = told(attestations.find_own(attestation_id, self._owner.organisation_id, self.services))
-        return Reply(told(attestations.attestation_view(found, self.services)))
+        found = told(attested.find_own(attestation_id, self._owner.organisation_id, self.services))
+        return Reply(told(attested.attestation_view(found, self.services)))
 
     def revoke_attestation(self, attestation_id: str, reason: str) -> Reply:
         """The attestation, which nobody should rely on from now on."""
         said = told(read_fields({"reason": reason}, ("reason",)))
-        walk = attestations.revoke(attestation_id, said["reason"], self._owner, self.services)
+        walk = attested.revoke(attestation_id, said["reason"], self._owner, self.services)
         return Reply(told(in_thread(walk, _PATIENCE)))
 
     def rotate_signing_key(self, reason: str) -> Reply:

@@ -41,6 +41,12 @@ class ReportDesk:
             self._made[organisation_id] += 1
             return Place(self, organisation_id)
 
+    def close(self) -> None:
+        """No report is begun any more; one that is being made ends when it next looks at the store."""
+        with self._lock:
+            if self._threads is not None:
+                self._threads.shutdown(wait=False, cancel_futures=True)
+
     def give_back(self, organisation_id: str) -> None:
         """One report less."""
         with self._lock:

@@ -82,6 +82,7 @@ def _around(
 
 def close_services(services: Services) -> None:
     """Write what is queued, end the workers."""
+    services.reports.close()
     services.store.close()
     services.engines.close()
     if services.translator is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from qwed.store.migrate import migrations
+from qwed.store.migrate import migrate, migrations
 from qwed.store.sqlite import FILE_NAME
 
 Row = tuple[Any, ...]
@@ -85,6 +85,7 @@ _APPROVALS = _select(AskedApproval, "approvals", "organisation_id = ? ORDER BY a
 _APPROVAL_OF = _select(AskedApproval, "approvals", "activity_id = ?")
 _REVOCATIONS = _select(Revoked, "revocations", "organisation_id = ? ORDER BY attestation_id")
 _REVOCATION = _select(Revoked, "revocations", "attestation_id = ?")
+_SCHEMA = "SELECT type || ' `' || name || '`', sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"
 _EXECUTIONS = (
     "SELECT e.activity_id FROM executions e JOIN activities a USING (activity_id) WHERE a.organisation_id = ? "
     "ORDER BY e.activity_id"
@@ -99,6 +100,14 @@ class Reader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+
+    def altered(self) -> list[str]:
+        """Tables, indexes, triggers and views that are not as this version makes them, or that it does not make."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+            migrate(fresh)
+            made = dict(fresh.execute(_SCHEMA).fetchall())
+        kept = {row[0]: row[1] for row in self._rows(_SCHEMA)}
+        return sorted(name for name in made | kept if made.get(name) != kept.get(name))
 
     def organisations(self) -> list[str]:
         """The organisations, the first one first."""
@@ -155,10 +164,10 @@ class Reader:
         found = self._rows(_STRAY_EXECUTIONS) if organisation_id is None else self._rows(_EXECUTIONS, organisation_id)
         return (row[0] for row in found)
 
-    def execution_of(self, activity_id: str | None) -> int | None:
+    def execution_of(self, activity_id: str | None) -> bool | None:
         """Whether the activity was executed with success; None where nothing is known of that."""
         row = self._one("SELECT success FROM executions WHERE activity_id = ?", activity_id)
-        return None if row is None else int(row[0])
+        return None if row is None else bool(row[0])
 
     def revocations(self, organisation_id: str) -> Iterator[Revoked]:
         """The attestations an organisation has revoked."""

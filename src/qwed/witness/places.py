@@ -53,9 +53,20 @@ class Place(Protocol):
 def require_places(settings: Settings) -> None:
     """SettingsError where the settings name a place that cannot be used."""
     for text in settings.witness:
-        why = None if text == STDOUT or text.startswith(_FILE) else refuse_url(text, settings.webhook_allow_private)
+        why = None if text == STDOUT else _refuse(text, settings)
         if why is not None:
             raise SettingsError(f"QWED_WITNESS: `{text}` cannot be used: {why}")
+
+
+def _refuse(text: str, settings: Settings) -> str | None:
+    if not text.startswith(_FILE):
+        return refuse_url(text, settings.webhook_allow_private)
+    inside = _file_of(text).resolve().is_relative_to(settings.data_dir.expanduser().resolve())
+    return "it lies in the data directory, and whoever changes the one changes the other" if inside else None
+
+
+def _file_of(text: str) -> Path:
+    return Path(text.removeprefix(_FILE)).expanduser()
 
 
 def places_of(settings: Settings, clock: Clock) -> list[Place]:
@@ -68,7 +79,7 @@ def _place(text: str, settings: Settings, clock: Clock) -> Place:
     if text == STDOUT:
         return StandardOutput()
     if text.startswith(_FILE):
-        return WitnessFile(Path(text.removeprefix(_FILE)).expanduser())
+        return WitnessFile(_file_of(text))
     return Receiver(text, Sender(allow_private=settings.webhook_allow_private), clock)
 
 

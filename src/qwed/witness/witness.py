@@ -17,7 +17,7 @@ from qwed.waiting import LoopThread, failure_of
 from qwed.witness.comparison import Contradiction, Log, recall
 from qwed.witness.places import KINDS, Outcome, Place, WitnessFile, places_of
 
-NONE, READY, FAILING, CONTRADICTED = "none", "ready", "failing", "contradicted"
+NONE, STARTING, READY, FAILING, CONTRADICTED = "none", "starting", "ready", "failing", "contradicted"
 LAST_SECONDS = 2.0
 """For the heads that are published at the end."""
 CLOSE_SECONDS = LAST_SECONDS + 1.0
@@ -30,6 +30,8 @@ class Desk:
         self.place = place
         self.newest: dict[str, Head] = {}
         self.why: str | None = None
+        self.recalled = False
+        """Whether what the place holds was compared with the log."""
 
     def grown(self, heads: Sequence[Head]) -> list[Head]:
         """Those of the newest heads that are not published here yet."""
@@ -71,7 +73,9 @@ class Witness:
             return CONTRADICTED
         if any(desk.why is not None for desk in self._desks):
             return FAILING
-        return READY if self._desks else NONE
+        if not self._desks:
+            return NONE
+        return READY if all(desk.recalled for desk in self._desks) else STARTING
 
     def start(self) -> None:
         """Begin with what was not published yet; without a place there is nothing to do."""
@@ -87,6 +91,7 @@ class Witness:
 
     async def _serve_place(self, desk: Desk) -> None:
         await self._safely(desk, self._recall(desk))
+        desk.recalled = True
         while not self._thread.closing.is_set():
             await self._safely(desk, self._turn(desk))
             await self._thread.pause(self._seconds)

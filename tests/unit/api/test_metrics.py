@@ -14,6 +14,7 @@ from qwed.api.app import App
 from qwed.api.metrics import BUCKETS, FAMILIES, METHODS, OTHER, OUTCOMES, OWN_JUDGES, SECONDS, STRANGERS
 from qwed.api.pressure import REASONS
 from qwed.api.routes import ROUTES
+from qwed.api.streaming import ENDS
 from qwed.engines.table import ENGINES
 from qwed.gate import Gate
 from qwed.kernel.wiring import Opened, close_services, open_services
@@ -111,6 +112,7 @@ CLOSED: dict[str, set[str]] = {
     "reason": set(REASONS),
     "credential": {"key", "token"},
     "outcome": set(OUTCOMES),
+    "end": set(ENDS),
     "le": {*map(str, BUCKETS), "+Inf"},
 }
 

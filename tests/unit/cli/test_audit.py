@@ -176,6 +176,10 @@ def _logs(data: Path) -> list[str]:
         return [row[0] for row in connection.execute("SELECT organisation_id FROM organisations ORDER BY rowid")]
 
 
+def script(text: str) -> Hand:
+    return lambda data: _run_sql(data, text)
+
+
 def sql(*statements: str) -> Hand:
     return lambda data: tamper(data, *statements)
 
@@ -202,11 +206,11 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "a leaf is no JSON any more": (
         sql(f"UPDATE activities SET leaf = 'nothing' WHERE sequence = ({_DENIED})"),
-        r"entry {denied}: its leaf cannot be read",
+        r"entry {denied}: its leaf, or its row, cannot be read",
     ),
     "a leaf is no text any more": (
         sql(f"UPDATE activities SET leaf = CAST(x'ff00fe' AS TEXT) WHERE sequence = ({_DENIED})"),
-        r"entry {denied}: its leaf cannot be read",
+        r"entry {denied}: its leaf, or its row, cannot be read",
     ),
     "the column decision": (
         sql(f"UPDATE activities SET decision = 'APPROVED' WHERE sequence = ({_DENIED})"),
@@ -421,6 +425,21 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
         sql(f"DELETE FROM organisations WHERE organisation_id = {_SECOND}"),
         r"entry \d+: the organisation `org_[0-9a-f]+` is gone",
     ),
+    "a trigger waits for what comes": (
+        script("CREATE TRIGGER quiet AFTER INSERT ON executions BEGIN UPDATE executions SET success = 1; END"),
+        r"trigger `quiet`: it is not as this version of qwed makes it",
+    ),
+    "a table takes anything": (
+        script(
+            "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'STRICT', '') WHERE name IN "
+            "('activities', 'executions', 'subjects', 'approvals'); PRAGMA writable_schema = RESET; "
+            "UPDATE activities SET nodes = 3, payload = x'00', at = 'soon', leaf = 7 WHERE log_index = 9; "
+            "UPDATE activities SET log_index = 'first' WHERE log_index = 11; "
+            "UPDATE executions SET success = 'yes'; UPDATE subjects SET key = 'none' WHERE key IS NOT NULL; "
+            "UPDATE approvals SET resolution = 7 WHERE state != 'pending'"
+        ),
+        r"table `activities`: it is not as this version of qwed makes it",
+    ),
     "an organisation is slipped in": (
         sql("INSERT INTO organisations VALUES ('org_x', 'x', 0, NULL)"),
         r"organisation `org_x`: no entry of a log made it",
@@ -603,7 +622,7 @@ def test_an_export_that_was_cut_off_is_found_by_whoever_kept_a_head(history: His
     assert run("verify", "--export", file).code == 0
     ran = run("verify", "--export", file, "--head", history.heads)
     assert ran.code == 1
-    assert "the log has only 1 entries" in ran.findings[0]
+    assert "the log has only 1 entry" in ran.findings[0]
 
 
 def test_an_export_through_a_pipe_and_standard_input(history: History) -> None:

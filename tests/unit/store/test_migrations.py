@@ -8,18 +8,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from qwed.gate import Gate, open_gate
+from qwed.kernel import attestations
+from qwed.kernel.wiring import open_services
+from qwed.ledger.keyring import open_keyring
+from qwed.ledger.sequencer import Sequencer
+from qwed.ledger.verifier import check_attestation, check_receipt
+from qwed.settings import Settings
+from qwed.store import log
 from qwed.store.migrate import migrate, migrations
 from qwed.store.sqlite import FILE_NAME
+from qwed.words import sha256_of
+from qwed.words.clock import DAY
 from tests.support.books import Books
 from tests.support.clock import NOON, HandClock
+from tests.support.failing import Failing
 
 HERE = Path(__file__).parent
 EARLIER = [number for number, _script in migrations()[:-1]]
 ACCOUNTANT, JANITOR = "agent_756d9f458a30936d1ad018da", "agent_87ef8e65245efc00540551b8"
+FIRST = f"agent_id IN ('{ACCOUNTANT}', '{JANITOR}')"
+"""The agents of the first organisation, which every version has; what only version 3 has is of a second one."""
 SUM = {"type": "calculate", "query": "2+2"}
 
 
@@ -50,8 +61,9 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Old:
     directory = tmp_path / "data"
     directory.mkdir(mode=0o700)
     connection = sqlite3.connect(directory / FILE_NAME, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
     assert migrate(connection, upto=request.param) == request.param
-    connection.executescript(rows_of(request.param))
+    connection.executescript(f"BEGIN;\n{rows_of(request.param)}\nCOMMIT;")
     connection.close()
     return Old(directory, HandClock(NOON), request.param)
 
@@ -71,21 +83,34 @@ UNCHANGED = {
     "keys": "*",
     "agents": "*",
     "tools": "*",
-    "conversations": "*",
-    "memories": "*",
+    "conversations": "agent_id, last_step, steps",
     "activities": "sequence, organisation_id, log_index, activity_id, agent_id, at, decision, leaf, payload",
     "tallies": "agent_id, day, decision, actions, cost",
-    "approvals": "approval_id, activity_id, action_hash, state, cost, tokens, high_risk_calls, created_at, expires_at",
+    "approvals": "approval_id, activity_id, state, cost, tokens, high_risk_calls, created_at, expires_at",
     "usage": "agent_id, hour, day, requests_hour, requests_day, cost_day, tokens_day, pending_cost, pending_tokens",
 }
+SINCE = {
+    2: {},
+    3: {
+        "approvals": "approval_id, kind, requested_by, request, resolution, resolved_in",
+        "executions": "*",
+        "webhooks": "*",
+        "outbox": "*",
+        "jobs": "job_id, organisation_id, asked_by, role, max_parallel, fail_fast, total, created_at, expires_at",
+        "job_items": "*",
+    },
+}
+"""What a version has rows of that earlier ones have none of."""
 
 
 def test_nothing_that_was_there_is_changed_or_lost(old: Old) -> None:
-    before = {table: old.all(f"SELECT {columns} FROM {table} ORDER BY 1, 2") for table, columns in UNCHANGED.items()}
-    assert all(before.values()), "every table has rows"
+    since = [*UNCHANGED.items(), *(item for number in SINCE if number <= old.version for item in SINCE[number].items())]
+    looks = [f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3" for table, columns in since]
+    before = [old.all(look) for look in looks]
+    assert all(before), "every table has rows"
     old.gate().close()
-    for table, columns in UNCHANGED.items():
-        assert old.all(f"SELECT {columns} FROM {table} ORDER BY 1, 2") == before[table], table
+    for look, rows in zip(looks, before, strict=True):
+        assert old.all(look) == rows, look
     assert old.all("PRAGMA user_version") == [(migrations()[-1][0],)]
     assert old.all("PRAGMA integrity_check") == [("ok",)]
     assert old.all("PRAGMA foreign_key_check") == []
@@ -107,17 +132,17 @@ def test_a_database_that_was_brought_up_has_the_tables_of_a_new_one(old: Old, tm
 
 def test_what_waited_for_a_person_is_counted(old: Old) -> None:
     old.gate().close()
-    assert dict(old.all("SELECT agent_id, open_approvals FROM usage")) == {ACCOUNTANT: 2, JANITOR: 2}
-    assert old.all("SELECT DISTINCT recent, rest, exceeded FROM usage") == [("", 0, "")]
+    assert dict(old.all(f"SELECT agent_id, open_approvals FROM usage WHERE {FIRST}")) == {ACCOUNTANT: 2, JANITOR: 2}
+    assert old.all(f"SELECT DISTINCT recent, rest, exceeded FROM usage WHERE {FIRST}") == [("", 0, "")]
 
 
 def test_what_spoke_for_an_agent_speaks_for_it_still(old: Old) -> None:
     """Nobody knows when an earlier version changed a level, so all of its log counts, as it did then."""
     old.gate().close()
-    kept = old.all("SELECT agent_id, since, actions, denied, attestations FROM usage ORDER BY 1")
+    kept = old.all(f"SELECT agent_id, since, actions, denied, attestations FROM usage WHERE {FIRST} ORDER BY 1")
     counted = (
         "SELECT agent_id, 0.0, sum(decision != 'BUDGET_EXCEEDED'), sum(decision = 'DENIED'), "
-        "sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities GROUP BY 1 ORDER BY 1"
+        f"sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities WHERE {FIRST} GROUP BY 1 ORDER BY 1"
     )
     assert kept == old.all(counted)
     assert kept[0] == (ACCOUNTANT, 0.0, 9, 3, 2)
@@ -145,16 +170,28 @@ def test_the_counters_go_on(gate: Gate) -> None:
 def test_conversations_go_on(gate: Gate) -> None:
     replay = gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "today", "step_number": 2})
     assert replay.error["code"] == "QWED-AGENT-LOOP-002"
-    loop = gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "today", "step_number": 3})
-    assert loop.error["code"] == "QWED-AGENT-LOOP-003"
+    steps = [gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "today", "step_number": n}) for n in (3, 4, 5)]
+    assert [step.decision for step in steps] == ["APPROVED", "APPROVED", "DENIED"], "a loop is counted anew"
+    assert steps[-1].error["code"] == "QWED-AGENT-LOOP-003"
 
 
-def test_a_retry_of_before_gets_its_answer_of_before(gate: Gate) -> None:
+def test_conversations_are_filed_under_names_that_tell_nobody(old: Old) -> None:
+    before = old.all("SELECT agent_id, conversation_id FROM conversations ORDER BY 1, 2")
+    with old.gate() as gate:
+        named = sorted((agent_id, gate.services.vault.fingerprint(name)) for agent_id, name in before)
+    assert old.all("SELECT agent_id, conversation_id FROM conversations ORDER BY 1, 2") == named
+
+
+def test_a_retry_of_before_is_neither_answered_in_the_clear_nor_charged_again(old: Old) -> None:
+    """Answers of before lay in the clear, and lived for a day: they went, and what is sent again is a replay."""
     options = {"require_attestation": True}
     place = {"conversation_id": "today", "step_number": 1}
-    again = gate.verify_action(ACCOUNTANT, SUM, place, options, idempotency_key="first")
-    assert (again.decision, again.action_id) == ("APPROVED", "act_01a0c3d56fa00000055be70f47")
-    assert again.attestation is not None
+    with old.gate() as gate:
+        before = gate.get_agent_budget(ACCOUNTANT)["cost"]
+        again = gate.verify_action(ACCOUNTANT, SUM, place, options, idempotency_key="first")
+        assert (again.decision, again.error["code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
+        assert gate.get_agent_budget(ACCOUNTANT)["cost"] == before
+    assert old.all("SELECT * FROM memories") == []
 
 
 def test_lists_and_summaries_show_what_was_before(gate: Gate) -> None:
@@ -203,8 +240,12 @@ def test_what_waited_before_is_settled_after(
         cost = gate.get_agent_budget(ACCOUNTANT)["cost"]
         assert (cost["current_daily_usd"], cost["held_usd"]) == (used, held)
         assert settled["state"] in ("approved", "rejected")
+        assert settled["resolution"]["reason"] == "asked before, decided now"
+    with old.gate() as gate:
+        shown = next(one for one in gate.list_approvals() if one["approval_id"] == oldest["approval_id"])
+        assert shown["resolution"] == settled["resolution"]
     row = Books(old.directory).approval(oldest["approval_id"])
-    assert msgspec.json.decode(row["resolution"])["reason"] == "asked before, decided now"
+    assert "asked before" not in row["resolution"], "what is said from now on is sealed"
 
 
 def test_what_waited_before_runs_out_after(old: Old) -> None:
@@ -213,16 +254,16 @@ def test_what_waited_before_runs_out_after(old: Old) -> None:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0
         assert gate.get_agent_budget(JANITOR)["cost"]["held_usd"] == 0
         assert [one["state"] for one in gate.list_approvals()] == ["expired"] * 4
-    assert dict(old.all("SELECT agent_id, open_approvals FROM usage")) == {ACCOUNTANT: 0, JANITOR: 0}
+    assert dict(old.all(f"SELECT agent_id, open_approvals FROM usage WHERE {FIRST}")) == {ACCOUNTANT: 0, JANITOR: 0}
 
 
 def test_the_log_goes_on_without_a_gap(old: Old) -> None:
     with old.gate() as gate:
         gate.suspend_agent(JANITOR, "enough")
         gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "new", "step_number": 1})
-    indexes = [index for _organisation, index, _event in Books(old.directory).log]
-    assert indexes == list(range(len(indexes)))
-    assert len(indexes) == len(rows_of(1).split('INSERT INTO "activities"')) - 1 + 2
+    books = Books(old.directory)
+    books._require_an_unbroken_log()
+    assert len(books.log) == rows_of(old.version).count('INSERT INTO "activities"') + 2
 
 
 def test_bringing_up_twice_changes_nothing(old: Old) -> None:
@@ -243,3 +284,129 @@ def test_a_cut_in_the_middle_of_a_migration_leaves_the_version_before_it(old: Ol
     assert old.all("PRAGMA user_version") == [(old.version,)]
     with old.gate() as gate:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0.5
+
+
+# The log becomes a tree
+
+
+def _tree(directory: Path) -> None:
+    """Every leaf stands in a tree under heads that one of our keys has signed, and every step is counted once."""
+    books = Books(directory)
+    books._require_an_unbroken_log()
+    books._require_a_signed_tree()
+    books._require_each_step_once()
+
+
+def test_leaves_of_before_get_their_tree_and_what_follows_grows_on_it(old: Old) -> None:
+    with old.gate() as gate:
+        first, store = gate.organisation_id, gate.services.store
+        count = old.all(f"SELECT count(*) FROM activities WHERE organisation_id = '{first}'")[0][0]
+        assert store.log_size(first) == count > 0
+        answer = gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "new", "step_number": 1})
+        assert (answer.attestation["index"], answer.attestation["head"]["size"]) == (count, count + 1)
+        assert check_receipt(answer.attestation, gate.services.signer.keyring.public_keys()).valid
+    _tree(old.directory)
+
+
+def test_an_attestation_of_before_can_be_issued_again_under_the_first_head(old: Old) -> None:
+    with old.gate() as gate:
+        listed = [entry for entry in gate.get_agent_activity(ACCOUNTANT) if entry.attestation_id is not None]
+        for entry in listed:
+            found = attestations.find(entry.attestation_id, gate.services)
+            assert found is not None
+            shown = attestations.attestation_view(found, gate.services)
+            assert isinstance(shown, attestations.AttestationView)
+            keys = gate.services.signer.keyring.public_keys()
+            checked = check_attestation(shown.attestation or "", keys, now=old.hands.now, leeway=DAY)
+            assert (checked.valid, checked.claims and checked.claims["jti"]) == (True, entry.attestation_id)
+        assert len(listed) == 2
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+@pytest.mark.parametrize("where", ["before a batch", "inside a batch"])
+def test_a_start_that_was_cut_short_while_the_tree_is_made_is_gone_on_from(
+    old: Old, monkeypatch: pytest.MonkeyPatch, nth: int, where: str
+) -> None:
+    monkeypatch.setattr(log, "_BACKLOG", 3)
+    keyring = open_keyring(old.directory)
+    sequencer: Any = Sequencer(keyring, old.hands.clock())
+    connection = sqlite3.connect(old.directory / FILE_NAME, isolation_level=None)
+    migrate(connection)
+    if where == "before a batch":
+        sequencer = Failing(sequencer, "integrate", MemoryError(), nth)
+    else:
+        raised = "SELECT RAISE(ABORT, 'cut') WHERE (SELECT count(*) FROM heads) >= "
+        connection.execute(f"CREATE TEMP TRIGGER cut BEFORE INSERT ON main.heads BEGIN {raised}{nth - 1}; END")
+    with pytest.raises((MemoryError, sqlite3.IntegrityError)):
+        log.integrate_backlog(connection, sequencer)
+    assert connection.execute("SELECT count(*) FROM heads").fetchone() == (nth - 1,)
+    assert connection.execute("SELECT count(*) FROM activities WHERE nodes != ''").fetchone() == (3 * (nth - 1),)
+    connection.close()
+    old.gate().close()
+    _tree(old.directory)
+    assert old.all("SELECT 1 FROM meta WHERE name = 'log_behind'") == []
+
+
+def test_once_the_tree_is_made_a_start_signs_nothing_more(old: Old) -> None:
+    old.gate().close()
+    heads = old.all("SELECT * FROM heads ORDER BY 1, 2")
+    old.gate().close()
+    assert old.all("SELECT * FROM heads ORDER BY 1, 2") == heads
+
+
+# What lay in the clear in version 3, and is read all the same
+
+
+SECOND = "org_3d5be1c07f2a49e8b6c4d190"
+CLERK, GUEST = "agent_1beb50f4882ef65b9ea8b263", "agent_358b32f179376a96d2df9ded"
+of_version_3 = pytest.mark.parametrize("old", [3], indirect=True)
+
+
+@pytest.fixture
+def second(old: Old) -> Iterator[Gate]:
+    """A gate of the second organisation."""
+    settings = Settings(data_dir=old.directory, trust_min_days=0, trust_min_actions=0, trust_max_denial_rate=1.0)
+    opened = open_services(settings, clock=old.hands.clock())
+    with Gate(opened._replace(organisation_id=SECOND)) as gate:
+        yield gate
+
+
+@of_version_3
+def test_what_was_said_before_is_still_shown(second: Gate) -> None:
+    said = {one["approval_id"]: one["resolution"] and one["resolution"]["reason"] for one in second.list_approvals()}
+    assert sorted(filter(None, said.values())) == ["it may go out", "not today"]
+    told = [entry.change["reason"] for entry in second.get_agent_activity(CLERK, kind="change") if entry.change.get("reason")]
+    assert sorted(told) == ["back again", "on leave", "security_policy_violation"]
+
+
+@of_version_3
+def test_what_became_of_an_action_before_is_still_shown(second: Gate) -> None:
+    done = {agent: [one.execution for one in second.get_agent_activity(agent) if one.execution] for agent in (CLERK, GUEST)}
+    assert [execution["result_hash"][:12] for execution in (*done[CLERK], *done[GUEST])] == ["sha256:d50d1", "sha256:7a3a9"]
+
+
+@of_version_3
+def test_a_request_for_trust_of_before_is_read_and_granted_after(second: Gate) -> None:
+    [wish] = [one for one in second.list_approvals(state="pending") if one["kind"] == "trust_elevation"]
+    assert wish["request"]["justification"] == "does well"
+    assert second.approve(wish["approval_id"], "so it is")["state"] == "approved"
+    assert second.get_agent(GUEST)["trust_level"] == 2
+
+
+@of_version_3
+def test_an_execution_of_what_was_permitted_before_is_told_after(second: Gate) -> None:
+    [waiting] = [one for one in second.list_approvals(state="pending") if one["kind"] == "action"]
+    second.approve(waiting["approval_id"], "go on")
+    told = second.log_execution(GUEST, waiting["action_id"], True, {"sent": 1})
+    assert told["execution"]["result_hash"] == f"sha256:{sha256_of({'sent': 1})}"
+
+
+@of_version_3
+def test_a_batch_of_before_is_shown_and_an_open_one_is_gone_on_with(old: Old, second: Gate) -> None:
+    finished, waiting = (job_id for (job_id,) in old.all("SELECT job_id FROM jobs ORDER BY created_at"))
+    bell = second.services.doorbells.wait(waiting)
+    assert [item["result"]["verified"] for item in second.get_batch_status(finished)["items"]] == [True, False]
+    bell.wait(60)
+    done = second.get_batch_status(waiting)
+    assert [(item["query"], item["result"]["verified"]) for item in done["items"]] == [("3+3=6", True), ("3+3=7", False)]
+

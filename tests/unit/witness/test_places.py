@@ -80,6 +80,13 @@ def test_a_url_that_webhooks_may_not_have_is_refused_by_name(url: str) -> None:
         require_places(Settings(witness=("stdout", url)))
 
 
+def test_a_file_in_the_data_directory_is_no_copy_elsewhere(tmp_path: Path) -> None:
+    for name in (f"{tmp_path}/data/heads", f"{tmp_path}/data/qwed.db", f"{tmp_path}/x/../data/heads"):
+        with pytest.raises(SettingsError, match="it lies in the data directory"):
+            require_places(Settings(witness=(f"file:{name}",), data_dir=tmp_path / "data"))
+    require_places(Settings(witness=(f"file:{tmp_path}/heads",), data_dir=tmp_path / "data"))
+
+
 def test_private_addresses_are_allowed_with_the_setting_of_webhooks() -> None:
     require_places(Settings(witness=("http://127.0.0.1:8080/heads",), webhook_allow_private=True))
 
