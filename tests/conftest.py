@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from qwed.engines.pool import EnginePool
+from qwed.engines.table import ENGINES
 from tests.support import tables
 from tests.support.server import Server
 
@@ -30,6 +32,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server(Path(tmp_path_factory.mktemp("server")) / "data")
     yield running
     assert running.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def engines() -> Iterator[EnginePool]:
+    """Workers for the gates of this process: loading the engines takes a second, too long for every test of its own."""
+    pool = EnginePool(ENGINES.values())
+    yield pool
+    pool.close()
 
 
 @pytest.fixture(scope="session")

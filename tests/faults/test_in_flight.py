@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from qwed.engines.pool import EnginePool
+from qwed.engines.verdicts import Verdicts
 from qwed.gate import Gate, GateError
 from qwed.kernel import organisations
 from qwed.kernel.change import GATE, Actor
@@ -57,11 +59,13 @@ class Crossing:
 
 
 @pytest.fixture(params=["memory", "file"])
-def crossing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crossing]:
+def crossing(request: pytest.FixtureRequest, tmp_path: Path, engines: EnginePool) -> Iterator[Crossing]:
     hands = HandClock()
     settings = Settings(data_dir=tmp_path / "data")
     opened = open_services(settings, in_memory=request.param == "memory", clock=hands.clock())
-    yield Crossing(opened, hands)
+    # What was judged is remembered by each for itself; only the workers are shared.
+    services = replace(opened.services, engines=Verdicts(engines, settings.engine_seconds))
+    yield Crossing(opened._replace(services=services), hands)
     close_services(opened.services)
     if request.param == "file":
         Books(tmp_path / "data").require_one_story()

@@ -211,7 +211,7 @@ VERBS = {
         _permitted,
         lambda gate, desk, given: gate.log_execution(desk.agent_id, given, True, {"rows": 1}),
         "executed",
-        ("find_agent", "expired_approvals", "find_activity", "halted", "change", "expired_approvals", "find_activity"),
+        ("find_agent", "find_activity", "halted", "change", *(("expired_approvals", "find_activity") * 2)),
     ),
     "halt": Verb(
         _nothing, lambda gate, _desk, _given: gate.suspend_all("stop"), "halted", ("halted", "webhook", "change")
@@ -244,7 +244,7 @@ VERBS = {
         _attested,
         lambda gate, _desk, given: gate.revoke_attestation(given, "by mistake"),
         "attestation_revoked",
-        ("find_attestation", "change", "first_head", "revoked", "find_activity"),
+        ("find_attestation", "change", "first_head", "nodes", "revoked", "find_activity"),
     ),
     "rotate the signing key": Verb(
         _nothing,

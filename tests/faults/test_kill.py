@@ -15,6 +15,7 @@ import qwed
 from qwed.gate import Gate
 from qwed.kernel.pipeline import ADMISSION, JUDGEMENT
 from qwed.kernel.stages.check_budget import check_high_risk
+from qwed.ledger import verifier
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, INSIDE_BATCH
 from tests.support.books import COMMITTED, Books
 from tests.support.server import Server
@@ -74,11 +75,14 @@ class Story:
             # The principal has a key from now on: otherwise making one could be the first commit of a round.
             gate.suspend_agent(_survivor(gate), "it has served its purpose")
         self.told: dict[str, str] = {}
+        self.heads: list[dict[str, Any]] = []
+        """What somebody outside has kept of the log."""
 
     def asked(self, round_: int) -> list[Asked]:
         """Every round has agents of its own, so many that none is refused often enough to lose trust for it."""
         with qwed.open(self.directory) as gate:
             agents = [_survivor(gate) for _ in range(CALLS // FEW)]
+            self.heads.append(dict(gate.audit_head()))
         return [Asked(number, agents[_agent_of(number)], round_) for number in range(CALLS)]
 
     def end(self, place: str, times: int, round_: int) -> list[Asked]:
@@ -110,6 +114,23 @@ class Story:
         return books
 
 
+def _require_grown(story: Story, gate: Gate) -> None:
+    """P5 to somebody outside: the log goes on from every head there was, and holds whatever was told."""
+    head = dict(gate.audit_head())
+    keys = verifier.public_keys({"keys": gate.services.signer.keyring.public_jwks()})
+    root = verifier.read_head(head, keys).root
+    for kept in story.heads:
+        path = [bytes.fromhex(each) for each in gate.audit_consistency(kept["size"], head["size"])["path"]]
+        first = verifier.read_head(kept, keys).root
+        assert verifier.verify_consistency(kept["size"], head["size"], path, first, root)
+    for action_id in [*story.told][-CALLS:]:
+        found = gate.audit_inclusion(activity_id=action_id, size=head["size"])
+        path = [bytes.fromhex(each) for each in found["path"]]
+        hashed = bytes.fromhex(found["leaf_hash"])
+        assert verifier.verify_inclusion(hashed, found["index"], head["size"], path, root)
+    story.heads.append(head)
+
+
 def _survivor(gate: Gate) -> str:
     limits = {"max_high_risk_calls_per_day": 1_000_000}
     agent_id: str = gate.register_agent(name="survivor", principal_id="p", type="trusted", budget=limits)["agent_id"]
@@ -126,6 +147,7 @@ def _retry_everything(story: Story, asked: list[Asked], before: Books) -> None:
     """A client that got no answer sends the same request again: decided once, charged once."""
     done = {(one.agent_id, one.conversation_id, one.step_number) for one in before.committed()}
     with qwed.open(story.directory) as gate:
+        _require_grown(story, gate)
         for one in asked:
             answer = one.again(gate)
             if one.heard is not None and one.heard["decision"] in COMMITTED:

@@ -10,6 +10,8 @@ from typing import Any
 
 from qwed.gate import Gate
 from qwed.kernel.wiring import close_services, open_services
+from qwed.ledger.keyring import open_keyring
+from qwed.ledger.sequencer import Sequencer
 from qwed.settings import Settings
 from qwed.store.sqlite import FILE_NAME, SqliteStore
 from qwed.store.writer import WRITE_BATCH
@@ -49,13 +51,16 @@ class House:
     def require_memory_equals_disk(self, copy: Path) -> None:
         """A store opened on a copy of the directory says what this one says."""
         shutil.copytree(self.directory, copy)
-        fresh: Any = SqliteStore(copy, clock=self.hands.clock())
+        clock = self.hands.clock()
+        fresh: Any = SqliteStore(copy, clock=clock, sequencer=Sequencer(open_keyring(copy), clock))
         try:
             agent = fresh.find_agent(self.agent_id)
             assert fresh.spent(self.agent_id, self.hands.now) == self.store.spent(self.agent_id, self.hands.now)
             mine, theirs = (store._live.conversation(self.agent_id, "c") for store in (self.store, fresh))
             assert mine.past == theirs.past
-            assert fresh._next(agent.organisation_id) == self.store._next(agent.organisation_id)
+            log = agent.organisation_id
+            assert fresh._next(log) == self.store._next(log) == fresh.log_size(log)
+            assert fresh.latest_head(log) == self.store.latest_head(log)
         finally:
             fresh.close()
 
@@ -169,7 +174,13 @@ class _FailsAt:
         return self._real.execute(statement, *values)
 
 
-PARTS = {"activity": "activities", "conversation": "conversations", "counters": "usage", "tallies": "tallies"}
+PARTS = {
+    "activity": "activities",
+    "head": "heads",
+    "conversation": "conversations",
+    "counters": "usage",
+    "tallies": "tallies",
+}
 
 TROUBLES = {
     "full": full,

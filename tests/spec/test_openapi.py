@@ -71,6 +71,8 @@ BEYOND_A_SCHEMA = (
     "stays there",
     "cannot be changed",
     "`from` and `to` must be RFC 3339",
+    "`from` must be before `to`",
+    "a report covers at most",
     "one level at a time",
     "below the agent's level",
     "is not the hash of `result`",

@@ -312,17 +312,20 @@ class _Vault(NamedTuple):
         if not row["payload"]:
             return None
         if row["subject_id"] is None:
-            read: dict[str, Any] = msgspec.json.decode(row["payload"])
             assert _read(row)("v") == 1
-            return read
+            return _object(row["payload"])
         kept = self.kept[row["subject_id"]]
         if kept is None:
             return None
         key: SubjectKey = self.master.unwrap(row["subject_id"], kept)
         text = key.open(row["activity_id"], row["payload"])
         assert _read(row)("commitment") == key.commitment(row["activity_id"], text)
-        read = msgspec.json.decode(text)
-        return read
+        return _object(text)
+
+
+def _object(text: str) -> dict[str, Any]:
+    read: dict[str, Any] = msgspec.json.decode(text)
+    return read
 
 
 def _said_by(signature: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
 from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Step
 from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
-from qwed.store.protocol import Activity, Change, Memory, Notice, Reservation, Settled, Settlement
+from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Reservation, Settled, Settlement
 from qwed.store.sqlite import FILE_NAME, MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, ErrorCode, Trust
@@ -138,6 +138,9 @@ class Shop:
         notices: tuple[Notice, ...] = (),
         mark: Mark = Mark.NONE,
         attested: bool = False,
+        link: Link | None = None,
+        subject_id: str | None = None,
+        payload: str = '{"payload":1}',
     ) -> Settlement:
         cost = charge.cost if decision.permits else 0
         name = activity_id or f"act_{next(_numbers)}"
@@ -149,8 +152,9 @@ class Shop:
                 self.hands.now,
                 cost,
                 '{"leaf":1}',
-                '{"payload":1}',
-                attestation_id=f"att_{name}" if attested else None,
+                payload,
+                attestation_id=link.attestation_id if link else f"att_{name}" if attested else None,
+                subject_id=subject_id,
             ),
             decision=decision,
             charge=charge,
@@ -160,6 +164,7 @@ class Shop:
             notices=notices,
             mark=mark,
             degrade=self._degraded,
+            link=link,
         )
 
     def _degraded(self, before: Agent, after: Agent, _offence: Offence) -> Change:

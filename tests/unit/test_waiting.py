@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qwed.waiting import LoopDriver, Ticket, announce, done, in_thread
+from qwed.waiting import LoopDriver, LoopThread, Ticket, announce, done, failure_of, in_thread
 
 PATIENCE = 30.0
 """Longer than anything here takes; only a test that fails waits for it."""
@@ -233,3 +233,73 @@ def test_a_result_after_the_walk_gave_up_harms_nothing() -> None:
 
     assert asyncio.run(main()) == "forgave TimeoutError"
     assert ticket.block(0) == 1
+
+
+# A thread with a loop of its own
+
+
+class Clerk:
+    """Does what it is told until it is told to end."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.begun = threading.Event()
+        self.thread = LoopThread("clerk", self._serve)
+
+    async def _serve(self) -> None:
+        self.begun.set()
+        await self.thread.closing.wait()
+        self.done.append("ended")
+
+
+def test_a_thread_runs_its_coroutine_until_it_is_told_to_end() -> None:
+    clerk = Clerk()
+    assert not clerk.thread.started
+    clerk.thread.start()
+    assert clerk.begun.wait(PATIENCE)
+    clerk.thread.tell(lambda: clerk.done.append("told"))
+    clerk.thread.close(PATIENCE)
+    assert (clerk.done, clerk.thread.is_alive(), clerk.thread.loop.is_closed()) == (["told", "ended"], False, True)
+
+
+def test_nobody_is_told_before_the_start_and_after_the_end() -> None:
+    clerk = Clerk()
+    clerk.thread.tell(lambda: clerk.done.append("early"))
+    clerk.thread.close(PATIENCE)
+    assert (clerk.done, clerk.thread.started) == ([], False)
+    clerk.thread.start()
+    clerk.thread.close(PATIENCE)
+    clerk.thread.tell(lambda: clerk.done.append("late"))
+    assert clerk.done == ["ended"]
+
+
+def test_a_pause_ends_with_its_time_with_the_end_or_with_what_is_waited_for() -> None:
+    bell = asyncio.Event()
+    woken: list[str] = []
+
+    async def serve() -> None:
+        await thread.pause(0.0)
+        woken.append("time")
+        thread.loop.call_soon(bell.set)
+        await thread.pause(PATIENCE * 10, bell)
+        woken.append("bell")
+        begun.set()
+        await thread.pause(PATIENCE * 10)
+        woken.append("end")
+
+    begun, thread = threading.Event(), LoopThread("pausing", serve)
+    thread.start()
+    assert begun.wait(PATIENCE)
+    thread.close(PATIENCE)
+    assert woken == ["time", "bell", "end"]
+
+
+def test_a_failure_is_a_value() -> None:
+    async def fails() -> None:
+        raise KeyError("x")
+
+    async def works() -> int:
+        return 3
+
+    assert isinstance(asyncio.run(failure_of(fails())), KeyError)
+    assert asyncio.run(failure_of(works())) is None

@@ -148,6 +148,16 @@ HEADERS: dict[str, Schema] = {
         "schema": {"type": "integer"},
     },
 }
+OWN_HEADERS: dict[str, dict[str, Schema]] = {
+    "/agents/{agent_id}/compliance-report": {
+        "QWED-Report-Id": {"description": "The `report_id`, made from the data.", "schema": {"type": "string"}},
+        "QWED-Report-Activities": {
+            "description": "How many activities the report holds.",
+            "schema": {"type": "integer"},
+        },
+    }
+}
+"""What one route says in headers besides, where it succeeds."""
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 RETRY_STATUSES = frozenset({429, 503})
 

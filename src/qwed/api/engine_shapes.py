@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from qwed.api.shapes import EngineName, Shape
+from qwed.api.shapes import EngineName, Shape, Subject
 from qwed.kernel.inquiries.jobs import MOST_ITEMS, MOST_PARALLEL
 from qwed.kernel.inquiries.reading import DEFAULT_MS, LONGEST_MS, SHORTEST_MS
 
@@ -177,10 +177,11 @@ class BatchItemShape(Shape):
 
 
 class BatchOptionsShape(Shape):
-    """How many items at once, and whether the first that is not VERIFIED ends the job."""
+    """How many items at once, whether the first that is not VERIFIED ends the job, and whom the job is about."""
 
     max_parallel: Annotated[int, Meta(ge=1, le=MOST_PARALLEL)] = MOST_PARALLEL
     fail_fast: bool = False
+    subject: Subject | None = None
 
 
 class BatchShape(Shape):

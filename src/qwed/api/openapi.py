@@ -13,6 +13,7 @@ from qwed.api.described import (
     HEADERS,
     IDEMPOTENCY_KEY,
     ON_A_PATH,
+    OWN_HEADERS,
     OWN_PARAMETERS,
     PARAMETERS,
     RATE_HEADERS,
@@ -162,7 +163,8 @@ def _responses(route: Route, shown: dict[str, Schema]) -> dict[str, Any]:
 
 def _success(route: Route, status: int, shown: dict[str, Schema]) -> Schema:
     said = SAME_SHAPE.get((route.path, status)) or _success_of(route)
-    return {"description": said, "headers": _headers_of(status)} | _success_content(route, status, shown)
+    headers = _headers_of(status) | OWN_HEADERS.get(route.path, {})
+    return {"description": said, "headers": headers} | _success_content(route, status, shown)
 
 
 def _success_of(route: Route) -> str:

@@ -31,6 +31,7 @@ _BLANK = r"\u115f\u1160\u2800\u3164\uffa0"
 _READABLE = rf"^[^{_UNSEEN}]*[^\s{_BLANK}{_UNSEEN}][^{_UNSEEN}]*$"
 _PLAIN = rf"^[^{_UNSEEN}]*$"
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_READABLE)]
+Subject = Annotated[str, Meta(min_length=1, max_length=256, description="whom content is about")]
 Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
 Entries = Annotated[list[Entry], Meta(max_length=1000)]
 
@@ -67,7 +68,7 @@ class ContextShape(Shape):
     user_intent: str | None = None
     pre_action_state_hash: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
     state_source: Literal["file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom"] | None = None
-    subject: str | None = None
+    subject: Subject | None = None
 
 
 class OptionsShape(Shape):
@@ -155,7 +156,7 @@ Said = Annotated[str, Meta(min_length=1, max_length=4096, pattern=_READABLE)]
 class ErasureShape(Shape):
     """DESIGN 7: whom content is about, as `context.subject` or a `principal_id` named them."""
 
-    subject: Annotated[str, Meta(min_length=1, max_length=256)]
+    subject: Subject
 
 
 class ReasonShape(Shape):

@@ -21,7 +21,7 @@ class Saved(NamedTuple):
 
 
 class HeadsOfLog:
-    """The saved heads of one log: what all of them say, and the signatures of the first of each key and of the newest."""
+    """The saved heads of one log: what they all say, and the signatures of the newest and of the first of each key."""
 
     def __init__(self) -> None:
         self.count = 0

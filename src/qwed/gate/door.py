@@ -47,8 +47,9 @@ class Gate(EngineVerbs, AuditVerbs, AttestationVerbs):
         super().__init__(opened.services, Actor(GATE, opened.organisation_id, "owner"))
         self.organisation_id = opened.organisation_id
         self.owner_key = opened.owner_key
-        self._witness = witness_for(opened.services)
-        self._witness.start()
+        self.witness = witness_for(opened.services)
+        """Where the heads of its logs are published, and whether the logs agree with what was."""
+        self.witness.start()
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
         self._sweeper = erasure.Sweeper(opened.services)
         self._sweeper.start()
@@ -245,7 +246,7 @@ class Gate(EngineVerbs, AuditVerbs, AttestationVerbs):
         self._sweeper.close()
         # Whoever waits in another thread is told while there is still somebody to ask.
         self.services.doorbells.ring_all()
-        self._witness.close()
+        self.witness.close()
         close_services(self.services)
 
     def __enter__(self) -> Self:

@@ -232,6 +232,7 @@ def _settled(
         self_approved=self_approved,
         activity_id=activity_id,
         said=key.seal(said_place(approval.approval_id), words),
+        subject_id=key.subject_id,
     )
     held = (approval.cost, approval.tokens, approval.high_risk_calls)
     text = msgspec.json.encode(settlement).decode()

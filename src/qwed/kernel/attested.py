@@ -6,14 +6,14 @@ import msgspec
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.proof import stated_in
+from qwed.kernel.proof import proven_head, stated_in
 from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
 from qwed.kernel.vault import TAMPERED
 from qwed.kernel.views import View
 from qwed.ledger import leaf
 from qwed.ledger.attest import Stated
-from qwed.ledger.sequencer import Head, head_from
+from qwed.ledger.sequencer import Head
 from qwed.store.parts import AttestationRevoked
 from qwed.store.protocol import Entry
 from qwed.words import ErrorCode, Event
@@ -114,12 +114,8 @@ def content_of(found: Found, services: Services) -> Told:
 
 
 def head_over(found: Found, services: Services) -> Head | None:
-    """The first signed head over the leaf, if there is one that can be read."""
-    signature = services.store.first_head(found.entry.organisation_id, found.entry.log_index)
-    try:
-        return None if signature is None else head_from(signature)
-    except (msgspec.DecodeError, ValueError, IndexError):
-        return None
+    """The first signed head over the leaf, if it still proves the leaf to be what it was."""
+    return proven_head(found.entry.leaf, found.entry.organisation_id, found.entry.log_index, services)
 
 
 def _stopped(kept: leaf.Leaf, services: Services) -> bool:

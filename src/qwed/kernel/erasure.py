@@ -1,22 +1,27 @@
 """DESIGN 7: content goes when its subject is erased, or when its time is over. Leaves and proofs stay as they are."""
 
 import threading
+from itertools import count
 from typing import Any
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.request import SUBJECT, forget_actions, is_subject
+from qwed.kernel.request import LONGEST_NAME, forget_actions
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
 from qwed.store.parts import SubjectErased
 from qwed.store.protocol import StoreError
+from qwed.waiting import Ticket, announce
 from qwed.words import ErrorCode, Event
 from qwed.words.clock import DAY
 
 _AT_ONCE = 1_000
-_PAUSE = 3_600.0
+_PAUSE = 60.0
+_MINUTES = 60
+"""Between two looks for content whose time is over."""
 _PATIENCE = 30.0
+_TRIES = 10
 
 
 class ErasedView(View, frozen=True, kw_only=True):
@@ -34,13 +39,14 @@ def read_erasure(raw: Any) -> str | Problem:
     subject = raw.get("subject")
     if subject is None:
         return problem(ErrorCode.MISSING_FIELD, "`subject` is required")
-    if not isinstance(subject, str) or not is_subject(subject):
-        return problem(ErrorCode.MALFORMED, f"`subject` must be {SUBJECT}")
+    # Not only what can be a subject today: what was taken once can be erased for ever.
+    if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_NAME:
+        return problem(ErrorCode.MALFORMED, f"`subject` must be a text of 1 to {LONGEST_NAME} characters")
     return subject
 
 
 async def erase(subject: str, actor: Actor, services: Services) -> ErasedView | Problem:
-    """Destroy the key of a subject: whatever is kept about them opens no more, here and in every copy of the tables."""
+    """Destroy the key of a subject: whatever is kept about them opens no more."""
     organisation_id, now = actor.organisation_id, services.clock.now()
     name = services.vault.name(organisation_id, subject)
     found = services.store.find_subject(organisation_id, name)
@@ -53,7 +59,7 @@ async def erase(subject: str, actor: Actor, services: Services) -> ErasedView | 
     if isinstance(kept, Problem):
         return kept
     forget_content(services)
-    services.store.scrub()
+    await _cleared(services)
     return ErasedView(erased=True, activity_id=change.activity.activity_id)
 
 
@@ -65,8 +71,30 @@ def forget_content(services: Services) -> None:
     forget_actions()
 
 
+def _cleared(services: Services) -> Ticket[None]:
+    """Done when the files were cleared, or would not let themselves be: the sweeper goes on with it then."""
+    ticket: Ticket[None] = Ticket()
+    ticket.complete(None)
+
+    def work() -> None:
+        clear(services)
+        announce([ticket])
+
+    # In a thread of its own, because it may have to wait for those who read the files.
+    threading.Thread(target=work, name="qwed-clearing", daemon=True).start()
+    return ticket
+
+
+def clear(services: Services) -> None:
+    """Let no deleted key stay readable in the files, unless somebody reads them all the while."""
+    try:
+        any(services.store.scrub() for _ in range(_TRIES))
+    except StoreError as error:
+        services.log.error("what was deleted could not be cleared from the files: %s", error)
+
+
 class Sweeper:
-    """Drops content whose time is over: at the start, and every hour."""
+    """Drops content whose time is over, at the start and every hour, and clears what was deleted from the files."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -74,8 +102,8 @@ class Sweeper:
         self._thread = threading.Thread(target=self._run, name="qwed-retention", daemon=True)
 
     def start(self) -> None:
-        """Begin, where an operator has limited how long content is kept."""
-        if self._services.settings.content_retention_days:
+        """Begin, where there are files or content that may become too old."""
+        if not self._services.store.in_memory or self._services.settings.content_retention_days:
             self._thread.start()
 
     def close(self) -> None:
@@ -85,13 +113,19 @@ class Sweeper:
             self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
-        while True:
-            try:
-                sweep(self._services)
-            except (StoreError, TimeoutError) as error:
-                self._services.log.error("content whose time is over could not be dropped: %s", error)
+        for minute in count():
+            if minute % _MINUTES == 0:
+                self._sweep()
+            if not self._services.store.scrubbed:
+                clear(self._services)
             if self._closing.wait(_PAUSE):
                 return
+
+    def _sweep(self) -> None:
+        try:
+            sweep(self._services)
+        except (StoreError, TimeoutError) as error:
+            self._services.log.error("content whose time is over could not be dropped: %s", error)
 
 
 def sweep(services: Services) -> int:
@@ -105,5 +139,5 @@ def sweep(services: Services) -> int:
         ticket.block(_PATIENCE)
         steps += 1
     if steps:
-        services.store.scrub()
+        clear(services)
     return steps

@@ -6,18 +6,45 @@ import msgspec
 
 from qwed.kernel.services import Services
 from qwed.ledger.attest import Chain, Receipt, Stated
-from qwed.ledger.leaf import Leaf
+from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.merkle import inclusion, joined
 from qwed.ledger.sequencer import Head, head_from
+from qwed.ledger.verifier import leaf_hash, read_head, verify_inclusion
 from qwed.store.protocol import Placed, StoreError
 
 
 def attestation_of(
     entry: Leaf, stated: Stated, organisation_id: str, index: int, services: Services, placed: Placed | None = None
 ) -> str:
-    """The attestation of an activity under the first head that contains it."""
-    head = first_head(organisation_id, index, services) if placed is None else placed.head
+    """The attestation of an activity under the first head that contains it.
+
+    What is issued again must still be in the log as it was: our key signs nothing that somebody wrote into the tables.
+    """
+    if placed is not None:
+        return services.signer.attest(entry, stated, index, placed.head)
+    if services.store.in_memory:
+        return services.signer.attest(entry, stated, index, first_head(organisation_id, index, services))
+    head = proven_head(encode(entry).decode(), organisation_id, index, services)
+    if head is None:
+        raise StoreError(f"leaf {index}, or the head over it, is not what was written")
     return services.signer.attest(entry, stated, index, head)
+
+
+def proven_head(leaf: str, organisation_id: str, index: int, services: Services) -> Head | None:
+    """The first head that contains a leaf, if our key has signed it and it was signed over this very leaf."""
+    signature = services.store.first_head(organisation_id, index)
+    if signature is None:
+        return None
+    try:
+        head = head_from(signature)
+        signed = read_head(msgspec.structs.asdict(head), services.signer.keyring.public_keys())
+        if signed.log_id != organisation_id or signed.size <= index:
+            return None
+        path = [bytes.fromhex(each) for each in audit_path(organisation_id, index, signed.size, services)]
+    except (msgspec.DecodeError, ValueError, IndexError):
+        return None
+    proven = verify_inclusion(leaf_hash(leaf.encode()), index, signed.size, path, signed.root)
+    return head if proven else None
 
 
 def receipt_of(leaf: str, placed: Placed) -> Receipt:

@@ -249,6 +249,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     self_approved: bool
     activity_id: str
     said: str = ""
+    subject_id: str | None = None
+    """Whose key it is sealed with, where that is another than the one of what was asked."""
     reason: str = ""
     """In the clear, from before content was sealed; as is `approver`."""
     approver: str | None = None
@@ -262,7 +264,7 @@ def _resolution(text: str, approval_id: str, subject_id: str | None, services: S
     kept = _settlement(text)
     words = Words(kept.reason, kept.approver)
     if kept.said:
-        found = services.vault.opened(subject_id, said_place(approval_id), kept.said)
+        found = services.vault.opened(kept.subject_id or subject_id, said_place(approval_id), kept.said)
         words = _words(found.text) if found.state == KEPT else Words(found.state)
     return Resolution(
         state=kept.state,

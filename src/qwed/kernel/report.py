@@ -19,6 +19,7 @@ from qwed.ledger.verifier import read_head
 from qwed.reports import csv_format, data, json_format, pdf_format
 from qwed.reports.checking import STEPS
 from qwed.reports.mapping import mapping_of
+from qwed.reports.turns import turn
 from qwed.store.agent import Agent
 from qwed.store.protocol import ActivityQuery, Entry
 from qwed.words import ErrorCode, Event
@@ -82,7 +83,10 @@ class Walk(NamedTuple):
         """Every activity that the head covers, read page by page."""
         query = ActivityQuery(self.agent.agent_id, _PAGE, None, None, self.since, self.until, "all")
         while page := self.services.store.activities(query):
-            yield from (entry for entry in page if entry.log_index < self.size)
+            for entry in page:
+                if entry.log_index < self.size:
+                    turn()
+                    yield entry
             query = query._replace(before=page[-1].log_index)
 
 

@@ -12,7 +12,7 @@ from qwed.kernel.answer import Answer, denied
 from qwed.words import ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
 
 STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
-_LONGEST_NAME = 256
+LONGEST_NAME = 256
 _HEX = frozenset("0123456789abcdef")
 _CHAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -188,8 +188,8 @@ def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
     conversation_id, step_number = raw.get("conversation_id"), raw.get("step_number")
     if not isinstance(conversation_id, str) or not conversation_id.strip() or step_number is None:
         return denied(ErrorCode.MISSING_CONTEXT)
-    if len(conversation_id) > _LONGEST_NAME or not conversation_id.isprintable():
-        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {_LONGEST_NAME} printable characters")
+    if len(conversation_id) > LONGEST_NAME or not conversation_id.isprintable():
+        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {LONGEST_NAME} printable characters")
     # `type` and not `isinstance`: true is an int in Python, and no step number
     if type(step_number) is not int or step_number < 1:
         return denied(ErrorCode.INVALID_STEP)
@@ -212,12 +212,12 @@ def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
     return _refuse_state(raw.get("pre_action_state_hash"), raw.get("state_source"), state_required)
 
 
-SUBJECT = f"1 to {_LONGEST_NAME} printable characters"
+SUBJECT = f"1 to {LONGEST_NAME} printable characters"
 
 
 def is_subject(text: str) -> bool:
     """Whether this can name whom content is about."""
-    return bool(text.strip()) and len(text) <= _LONGEST_NAME and text.isprintable()
+    return bool(text.strip()) and len(text) <= LONGEST_NAME and text.isprintable()
 
 
 def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None:

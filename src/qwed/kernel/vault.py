@@ -26,6 +26,17 @@ class Content(NamedTuple):
     text: str
 
 
+class _Mind(NamedTuple):
+    """The keys that are held in memory, by whom they are of and by their ids."""
+
+    by_name: OrderedDict[tuple[str, str], SubjectKey]
+    by_id: OrderedDict[str, SubjectKey | None]
+
+
+_UNKNOWN = SubjectKey("", b"")
+"""Of no subject: stands where nobody has looked yet."""
+
+
 class Vault:
     """The keys of the subjects. Safe to use from any thread."""
 
@@ -34,6 +45,7 @@ class Vault:
         self._master = master
         self._clock = clock
         self._lock = Lock()
+        """Never held while the store is asked: the store asks for keys, too, while it holds its own."""
         self.forget()
         self.fingerprint = master.fingerprint
         """A hash to compare with later ones, which tells nothing to whoever reads the tables."""
@@ -42,8 +54,8 @@ class Vault:
 
     def forget(self) -> None:
         """Hold no key in mind any more."""
-        self._by_name: OrderedDict[tuple[str, str], SubjectKey] = OrderedDict()
-        self._by_id: OrderedDict[str, SubjectKey | None] = OrderedDict()
+        # Another mind, not an empty one: whoever looks for a key right now remembers it where nobody looks any more.
+        self._mind = _Mind(OrderedDict(), OrderedDict())
 
     def name(self, organisation_id: str, subject: str) -> str:
         """What a subject is filed under."""
@@ -51,7 +63,7 @@ class Vault:
 
     def key_for(self, organisation_id: str, subject: str) -> SubjectKey:
         """The key that content about a subject is sealed with from now on."""
-        known = self._by_name.get((organisation_id, subject))
+        known = self._mind.by_name.get((organisation_id, subject))
         return known if known is not None else self._find(organisation_id, subject)
 
     def key_of_agent(self, agent: Agent) -> SubjectKey:
@@ -59,9 +71,10 @@ class Vault:
         return self.key_for(agent.organisation_id, agent.principal_id)
 
     def key_about(self, subject_id: str | None, organisation_id: str) -> SubjectKey:
-        """The key for what is said later about earlier content; the organisation's, where that was erased."""
-        known = None if subject_id is None else self.key_of(subject_id)
-        return known if known is not None else self.key_for(organisation_id, organisation_id)
+        """The key for what is said later about earlier content; another of the same subject, where that was erased."""
+        if subject_id is None:
+            return self.key_for(organisation_id, organisation_id)
+        return self.key_of(subject_id) or self._anew(subject_id, organisation_id)
 
     def content(self, entry: Entry | KeptApproval, activity_id: str) -> Content:
         """What was kept beside the leaf of an activity."""
@@ -81,26 +94,36 @@ class Vault:
 
     def key_of(self, subject_id: str) -> SubjectKey | None:
         """The key of a subject, or None once it was destroyed."""
-        if subject_id in self._by_id:
-            return self._by_id[subject_id]
-        with self._lock:
-            found = self._store.subject(subject_id)
-            key = None if found is None or found.key is None else self._master.unwrap(subject_id, found.key)
-            return _remember(self._by_id, subject_id, key)
+        mind = self._mind
+        known = mind.by_id.get(subject_id, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
+        found = self._store.subject(subject_id)
+        if found is None:
+            # On its way into the table, or never there: neither is worth remembering.
+            return None
+        key = None if found.key is None else self._master.unwrap(subject_id, found.key)
+        return self._remembered(mind.by_id, subject_id, key)
 
     def _find(self, organisation_id: str, subject: str) -> SubjectKey:
-        place = (organisation_id, subject)
-        name = self.name(organisation_id, subject)
-        with self._lock:
-            known = self._by_name.get(place)
-            if known is None:
-                found = self._store.find_subject(organisation_id, name)
-                known = self._made(organisation_id, name) if found is None else self._unwrapped(found)
-                _remember(self._by_name, place, known)
-                _remember(self._by_id, known.subject_id, known)
-            return known
+        mind = self._mind
+        key = self._living(organisation_id, self.name(organisation_id, subject))
+        key = self._remembered(mind.by_name, (organisation_id, subject), key)
+        return self._remembered(mind.by_id, key.subject_id, key) or key
 
-    def _unwrapped(self, found: Subject) -> SubjectKey:
+    def _anew(self, erased_id: str, organisation_id: str) -> SubjectKey:
+        """Of whoever was erased under this id: so that what is said about them now can be erased too."""
+        erased = self._store.subject(erased_id)
+        if erased is None:
+            return self.key_for(organisation_id, organisation_id)
+        mind = self._mind
+        key = self._living(organisation_id, erased.name)
+        return self._remembered(mind.by_id, key.subject_id, key) or key
+
+    def _living(self, organisation_id: str, name: str) -> SubjectKey:
+        found = self._store.find_subject(organisation_id, name)
+        if found is None:
+            return self._made(organisation_id, name)
         return self._master.unwrap(found.subject_id, found.key or b"")
 
     def _made(self, organisation_id: str, name: str) -> SubjectKey:
@@ -109,9 +132,10 @@ class Vault:
         self._store.add_subject(Subject(key.subject_id, organisation_id, name, kept, self._clock.now()))
         return key
 
-
-def _remember(known: OrderedDict[K, V], place: K, key: V) -> V:
-    known[place] = key
-    if len(known) > _REMEMBERED:
-        known.popitem(last=False)
-    return key
+    def _remembered(self, known: OrderedDict[K, V], place: K, key: V) -> V:
+        """What is known from now on: where two have made a key for the same subject, that of the first."""
+        with self._lock:
+            first = known.setdefault(place, key)
+            if len(known) > _REMEMBERED:
+                known.popitem(last=False)
+            return first

@@ -375,7 +375,8 @@ class _Reading:
         _require(len(line) <= MAX_LINE, "001", "it is longer than 16 MiB")
         item = read_object(line)
         kind = next(iter(item), "")
-        _require(kind in self.takers and self.published is None, "001", "it is nothing that belongs there")
+        belongs = kind in self.takers and self.published is None and len(item) == (3 if kind == "qwed_log" else 1)
+        _require(belongs, "001", "it is nothing that belongs there")
         self.takers[kind](item)
 
     def begin(self, item: dict[str, Any]) -> None:
@@ -506,7 +507,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"cannot read: {error}\n")
         return 2
-    said = [f"log {ascii(report.log_id)[1:-1]}: {report.size} entries, {report.heads} heads, root {report.root}"]
+    said = [f"log {ascii(report.log_id)[1:-1][:80]}: {report.size} entries, {report.heads} heads, root {report.root}"]
     said += [*report.notes, *(f"{finding.where}: {finding.what}" for finding in report.findings)]
     sys.stdout.write("\n".join([*said, "SOMETHING IS WRONG" if report.findings else "nothing is wrong"]) + "\n")
     return 1 if report.findings else 0

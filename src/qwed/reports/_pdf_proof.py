@@ -2,11 +2,11 @@
 
 import hashlib
 
-from reportlab.platypus import Paragraph, Spacer
+from reportlab.platypus import Spacer
 
 from qwed.reports._pdf_record import cut, why
 from qwed.reports._pdf_tables import Column, IdColumns, facts, grid, numbered
-from qwed.reports._pdf_text import HEADING, MINOR, Story, identifier, marked_up, moment
+from qwed.reports._pdf_text import HEADING, MINOR, Paragraph, Story, identifier, marked_up, moment
 from qwed.reports.data import LogReceipt, ReportData
 from qwed.reports.mapping import frameworks_in
 

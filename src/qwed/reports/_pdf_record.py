@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from reportlab.platypus import Paragraph, Spacer
+from reportlab.platypus import Spacer
 
 from qwed.reports._pdf_tables import Column, grid
-from qwed.reports._pdf_text import BLANK, HEADING, NOTE, Story, marked_up, moment, said, shortened, worded
+from qwed.reports._pdf_text import BLANK, HEADING, NOTE, Paragraph, Story, marked_up, moment, said, shortened, worded
 from qwed.reports.data import Listed, ReportData
 from qwed.reports.mapping import counted
 

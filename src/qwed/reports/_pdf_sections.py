@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from reportlab.platypus import KeepTogether, Paragraph, Spacer
+from reportlab.platypus import KeepTogether, Spacer
 
 from qwed.reports._pdf_charts import bars_of, codes_chart, decisions_chart
 from qwed.reports._pdf_proof import attestations, how_to_verify, mapping, the_log
@@ -17,6 +17,7 @@ from qwed.reports._pdf_text import (
     MINOR,
     NOTE,
     TITLE,
+    Paragraph,
     Story,
     identifier,
     marked_up,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape  # nosec B406 - writes text, reads none
 
 from reportlab.lib import colors
-from reportlab.platypus import Flowable, LongTable, Paragraph, Table, TableStyle
+from reportlab.platypus import Flowable, LongTable, Table, TableStyle
 
 from qwed.reports._pdf_text import (
     BAND,
@@ -17,11 +17,13 @@ from qwed.reports._pdf_text import (
     MONO,
     NUMBER,
     RULE,
+    Paragraph,
     identifier,
     marked_up,
     said,
 )
 from qwed.reports.data import Attested
+from qwed.reports.turns import turn
 
 WIDTH = 487.0
 """Of the text on a page."""
@@ -141,6 +143,7 @@ class IdColumns(Flowable):
         self.canv.setFont(MONO, self._SIZE)
         self.canv.setFillColor(INK)
         for place, row in enumerate(self._rows):
+            turn()
             column, line = divmod(place, lines)
             x, y = column * self.width / self._COLUMNS, self.height - (line + 1) * self._LEADING + 2
             self.canv.drawString(x, y, f"{row.log_index:>9} {row.attestation_id}")

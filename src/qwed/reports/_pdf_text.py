@@ -13,9 +13,11 @@ from reportlab.lib.enums import TA_RIGHT
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.platypus import Flowable, Paragraph
+from reportlab.platypus import Flowable
+from reportlab.platypus import Paragraph as Plain
 
 from qwed.reports._pdf_accents import add_accents, has_glyph
+from qwed.reports.turns import turn
 
 Story = list[Flowable]
 
@@ -91,6 +93,20 @@ NUMBER = _style("number", fontSize=7, leading=9, alignment=TA_RIGHT)
 LABEL = _style("label", fontSize=7.5, leading=10.5, textColor=FAINT)
 ID = _style("id", fontName=MONO, fontSize=7, leading=9, wordWrap="CJK")
 FIGURE = _style("figure", fontName=BOLD, fontSize=13, leading=16)
+
+
+class Paragraph(Plain):
+    """A paragraph that lets others have their turn: thousands of them are set one after the other."""
+
+    def wrap(self, width: float, height: float) -> tuple[float, float]:
+        """The space it takes."""
+        turn()
+        return super().wrap(width, height)
+
+    def draw(self) -> None:
+        """Onto the page."""
+        turn()
+        super().draw()
 
 
 def said(text: str | None, style: ParagraphStyle = CELL) -> Paragraph:

@@ -271,6 +271,8 @@ class Store(Protocol):
     """Called with the organisations whose logs have grown, from any thread; must not wait."""
     on_distrust: Callable[[], None]
     """Called when a write failed: what was taken for kept may not be."""
+    scrubbed: bool
+    """Whether nothing that was deleted lies in the files, as far as is known."""
 
     def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]: ...
 
@@ -326,7 +328,7 @@ class Store(Protocol):
 
     def drop_content(self, before: float, limit: int) -> Ticket[None] | None: ...
 
-    def scrub(self) -> None: ...
+    def scrub(self) -> bool: ...
 
     def entries(self, organisation_id: str, from_index: int, limit: int) -> Sequence[LogEntry]: ...
 

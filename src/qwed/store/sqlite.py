@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from qwed.store import rows
 from qwed.store.agent import Agent, Key
@@ -30,6 +31,7 @@ from qwed.store.protocol import (
     Kept,
     KeptApproval,
     KeyClaim,
+    Link,
     Remembered,
     Reservation,
     Settled,
@@ -48,6 +50,7 @@ MEMORY = ":memory:"
 FILE_NAME = "qwed.db"
 LOCK_NAME = "lock"
 NEVER = float("inf")
+REMEMBERED_CHAINS = 10_000
 _SOON = 1.0
 _LAST_BREATH = 1.0
 
@@ -91,14 +94,15 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self._submitted = 0
         self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._chains: dict[tuple[str, str], tuple[int, str | None]] = {}
-        """As last submitted; what is not here is as it stands on disk."""
+        self._chains: dict[tuple[str, str], tuple[int, str | None, int]] = {}
+        """As last submitted, and with which write; what is not here is as it stands on disk."""
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
 
     def _open(self, place: Path | str) -> None:
         self._writer: GroupWriter | InlineWriter | ClosedWriter
         self._fresh = False
+        self._file: Path | None = None
         self._browse_lock: threading.Lock | threading.RLock
         if place == MEMORY:
             self._reader = self._browser = _connect(MEMORY)
@@ -116,6 +120,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             failing.pop_all()
 
     def _open_file(self, file: Path) -> None:
+        self._file = file
         writing = _connect(str(file))
         os.chmod(file, 0o600)
         migrate(writing)
@@ -135,6 +140,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         """Write what is queued and give the directory back."""
         with self._lock:
             writer, self._writer = self._writer, ClosedWriter(self._writer.drain)
+            self._file = None
         with self._browse_lock:
             self._browser.close()
         # Under its lock: closing a connection that another thread reads from ends the process.
@@ -240,10 +246,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
             if settlement.link is not None:
-                self._chains[agent.organisation_id, settlement.link.chain_id] = (
-                    settlement.link.links + 1,
-                    settlement.link.attestation_id,
-                )
+                self._put_link(agent.organisation_id, settlement.link)
             self._live.accept(settlement, after, past, self._submitted)
             for change in fallout:
                 accept(change.parts, self._desk())
@@ -290,10 +293,17 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         with self._lock:
             known = self._chains.get((organisation_id, chain_id))
             if known is not None:
-                return known
+                return known[:2]
             statement = "SELECT links, last FROM chains WHERE organisation_id = ? AND chain_id = ?"
             row = self._one(statement, (organisation_id, chain_id))
             return (0, None) if row is None else (row[0], row[1])
+
+    def _put_link(self, organisation_id: str, link: Link) -> None:
+        """Keep the end of a chain in mind at least until the table shows it."""
+        if len(self._chains) >= REMEMBERED_CHAINS:
+            durable = self._writer.written
+            self._chains = {place: end for place, end in self._chains.items() if end[-1] > durable}
+        self._chains[organisation_id, link.chain_id] = (link.links + 1, link.attestation_id, self._submitted)
 
     def _too_many_wait(self, agent: Agent) -> bool:
         return self._live.usage(agent.agent_id).spent.open_approvals >= self._max_open_approvals
@@ -446,6 +456,19 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
                 return self._browser.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 raise StoreError(f"could not read: {error}") from error
+
+    def _apart(self, statement: str, busy_ms: int) -> tuple[Any, ...]:
+        if self._file is None:
+            return (0,)
+        try:
+            # Never a new file in place of one that was taken away.
+            place = f"file:{quote(str(self._file))}?mode=rw"
+            with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
+                row: tuple[Any, ...] = connection.execute(statement).fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(f"could not run apart: {error}") from error
+        return row
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
         if self._fresh and not self._live.forgot:

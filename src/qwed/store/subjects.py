@@ -12,16 +12,30 @@ _SELECT = "SELECT subject_id, organisation_id, name, key, created_at, erased_at 
 _FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL ORDER BY subject_id LIMIT 1"
 _DROPPED = "content_dropped"
 """Up to which activity content was dropped: so that nobody looks through all of them again."""
+_SCRUB_MS = 50
 _RENAMED = "conversations_renamed"
 _RENAME = "UPDATE conversations SET conversation_id = ? WHERE agent_id = ? AND conversation_id = ?"
 _SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? ORDER BY sequence LIMIT ?"
-_DROP = "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?"
+_OLD = "activity_id IN (SELECT activity_id FROM activities WHERE sequence > ? AND sequence <= ?)"
+_DROP = (
+    "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?",
+    f"UPDATE executions SET result_hash = NULL WHERE {_OLD}",  # noqa: S608 - constants
+    f"UPDATE approvals SET request = NULL, resolution = json_set(json_remove(resolution, '$.said', '$.approver'), "  # noqa: S608
+    f"'$.reason', 'expired') WHERE {_OLD}",
+)
 
 
 class SubjectTable(Archive):
     """The part of a store that the vault talks to."""
 
+    scrubbed = False
+    """Whether nothing that was deleted lies in the files, as far as is known: what a former process left is not."""
+
     def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> Ticket[None]:
+        raise NotImplementedError
+
+    def _apart(self, statement: str, busy_ms: int) -> tuple[Any, ...]:
+        """The row of a statement that runs beside all others, and waits for nobody longer than that."""
         raise NotImplementedError
 
     def find_subject(self, organisation_id: str, name: str) -> Subject | None:
@@ -55,9 +69,14 @@ class SubjectTable(Archive):
         if not old:
             return None
         return self._write(
-            (_DROP, (dropped, old[-1])), ("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_DROPPED, str(old[-1])))
+            *((statement, (dropped, old[-1])) for statement in _DROP),
+            ("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_DROPPED, str(old[-1]))),
         )
 
-    def scrub(self) -> None:
-        """Let nothing that was deleted stay readable in the files."""
-        self._all("PRAGMA wal_checkpoint(TRUNCATE)", ())
+    def scrub(self) -> bool:
+        """Let nothing that was deleted stay readable in the files; False while somebody else reads them."""
+        self.scrubbed = False
+        # Not as long as other statements may: whoever decides something waits meanwhile.
+        busy, *_ = self._apart("PRAGMA wal_checkpoint(TRUNCATE)", _SCRUB_MS)
+        self.scrubbed = not busy
+        return self.scrubbed

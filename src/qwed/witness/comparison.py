@@ -95,7 +95,8 @@ def contradiction(head: Head, log: Log, keyring: Keyring) -> Contradiction | boo
     if size == 0 and not _signed_here(head, keyring):
         return False
     if head.size > size:
-        return Contradiction(head.log_id, head.size, f"the log has only {size} entries: an older copy was put back")
+        entries = "1 entry" if size == 1 else f"{size} entries"
+        return Contradiction(head.log_id, head.size, f"the log has only {entries}: an older copy was put back")
     kept = log.head_at(head.log_id, head.size)
     root = root_at(head.log_id, head.size, log) if kept is None else head_from(kept).root
     return True if root == head.root else _other_root(head)

@@ -19,6 +19,7 @@ from qwed.engines.table import ENGINES
 from qwed.gate import Gate
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import Settings
+from qwed.witness.places import KINDS
 from qwed.words import Decision, ErrorCode, Status
 from tests.docs.pages import ROOT
 from tests.support.scrape import families, value
@@ -111,7 +112,8 @@ CLOSED: dict[str, set[str]] = {
     "engine": {*ENGINES, *OWN_JUDGES, OTHER},
     "reason": set(REASONS),
     "credential": {"key", "token"},
-    "outcome": set(OUTCOMES),
+    "outcome": {*OUTCOMES, "published"},
+    "place": set(KINDS),
     "end": set(ENDS),
     "le": {*map(str, BUCKETS), "+Inf"},
 }

@@ -10,17 +10,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 import qwed
 from qwed.gate import Gate
-from qwed.kernel import attestations
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.organisations import add_key, add_organisation, revoke_key
 from qwed.kernel.wiring import Opened
 from qwed.ledger.keyring import Keyring, fresh_keyring
 from qwed.ledger.merkle import Growth
-from qwed.ledger.sequencer import HEAD_TYPE
+from qwed.ledger.sequencer import HEAD_TYPE, head_from
 from qwed.store.sqlite import FILE_NAME
 from qwed.waiting import in_thread
+from qwed.witness.places import append
 from tests.support.clock import HandClock
 
 LETTER = {"type": "send_email", "parameters": {"to": "user@example.com", "body": "It has shipped"}}
@@ -33,7 +35,7 @@ class History(NamedTuple):
 
     data: Path
     heads: Path
-    """One head of each log, as a witness keeps them."""
+    """Two heads of each log, as a witness keeps them."""
     first: str
     second: str
     tokens: list[str]
@@ -50,17 +52,25 @@ def made_in(place: Path) -> History:
     hands = HandClock()
     data, heads = place / "data", place / "heads.jsonl"
     tokens: list[Any] = []
-    with qwed.open(data, clock=hands.clock(), witness=(f"file:{heads}",), approval_ttl_seconds=60) as gate:
+    with qwed.open(data, clock=hands.clock(), approval_ttl_seconds=60) as gate:
         owner = Actor(GATE, gate.organisation_id, "owner")
         made = in_thread(add_organisation("second", owner, gate.services), 30)
         other = Gate(Opened(gate.services, made.organisation_id, None))
         for each in (gate, other):
             _decisions(each, hands, tokens)
+        _save(gate, heads)
         _people(gate, hands)
         _house(gate)
         gate.erase("alice")
-        _after(gate)
+        for each in (gate, other):
+            _after(each)
+        _save(gate, heads)
     return History(data, heads, gate.organisation_id, made.organisation_id, tokens)
+
+
+def _save(gate: Gate, heads: Path) -> None:
+    for signature in gate.services.store.latest_heads():
+        append(heads, msgspec.json.encode(head_from(signature)) + b"\n")
 
 
 def _decisions(gate: Gate, hands: HandClock, tokens: list[Any]) -> None:
@@ -109,7 +119,8 @@ def _house(gate: Gate) -> None:
     assert second.key.revoked_at is None
     agent = next(agent.agent_id for agent in gate.list_agents() if agent.name == "sums")
     attested = next(each for each in gate.get_agent_activity(agent, 100) if each.attestation_id is not None)
-    in_thread(attestations.revoke(attested.attestation_id, "a drill", owner, services), 30)
+    gate.revoke_attestation(attested.attestation_id, "a drill")
+    gate.rotate_signing_key("a drill")
 
 
 def _after(gate: Gate) -> None:

@@ -93,6 +93,10 @@ def test_no_spelling_gets_a_blocked_registry_through(registry, spelling):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.dictionaries(st.text(max_size=8), st.recursive(st.none() | st.integers() | st.text(max_size=20), st.lists)))
+@given(
+    st.dictionaries(
+        st.text(max_size=8), st.recursive(st.none() | st.integers() | st.text(max_size=20), st.lists, max_leaves=20)
+    )
+)
 def test_any_manifest_gets_an_answer(manifest):
     assert isinstance(SkillProvenanceGuard().verify_skill({**SEED, **manifest}), SkillVerdict)

@@ -13,7 +13,7 @@ from qwed.kernel.bodies import LONGEST_TEXT, read_fields
 from qwed.kernel.change import GATE, NOTICES, Actor, change_of, notices_of
 from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
-from qwed.words import Event
+from qwed.words import Event, canonical
 from tests.support.clock import NOON, HandClock
 
 
@@ -29,30 +29,51 @@ def _listen(gate: Gate, *events: str) -> None:
     assert isinstance(kept, Webhook)
 
 
-def test_what_was_said_stays_out_of_the_leaf() -> None:
+@pytest.mark.parametrize("whose", ["the organisation's key", "a key of its own"])
+def test_what_was_said_stays_out_of_the_leaf(gate: Gate, whose: str) -> None:
+    """It is sealed beside it, and the leaf commits to it."""
+    organisation_id, vault = gate.organisation_id, gate.services.vault
+    key = vault.key_for(organisation_id, "user_1") if whose == "a key of its own" else None
+    said = {"reason": "personal", "x": None}
     change = change_of(
-        Event.SUSPENDED, "key_1", "org_1", NOON, agent_id="agent_1", said={"reason": "personal", "x": None}
+        Event.SUSPENDED, "key_1", organisation_id, NOON, gate.services, key=key, agent_id="agent_1", said=said
     )
-    leaf = msgspec.json.decode(change.activity.leaf)
-    assert leaf == {
-        "activity_id": change.activity.activity_id,
+    activity = change.activity
+    key = key or vault.key_for(organisation_id, organisation_id)
+    text = '{"reason":"personal"}'
+    assert msgspec.json.decode(activity.leaf) == {
+        "activity_id": activity.activity_id,
         "agent_id": "agent_1",
         "by": "key_1",
+        "commitment": key.commitment(activity.activity_id, text),
         "event": "suspended",
         "time_ms": int(NOON * 1000),
-        "v": 1,
+        "v": 2,
     }
-    assert msgspec.json.decode(change.activity.payload) == {"reason": "personal"}
-    assert (change.activity.event, change.activity.decision, change.activity.cost) == ("suspended", None, 0)
+    assert (activity.subject_id, key.open(activity.activity_id, activity.payload)) == (key.subject_id, text)
+    assert (activity.event, activity.decision, activity.cost) == ("suspended", None, 0)
 
 
-def test_a_leaf_of_a_change_is_canonical() -> None:
+@pytest.mark.parametrize("said", [None, {}, {"reason": None}], ids=["none", "nothing", "a reason that is none"])
+def test_where_nothing_was_said_there_is_nothing_to_seal_and_nobody_it_is_about(gate: Gate, said: Any) -> None:
+    change = change_of(Event.TOKEN_ROTATED, "key_1", gate.organisation_id, NOON, gate.services, said=said)
+    assert (change.activity.payload, change.activity.subject_id) == ("{}", None)
+    assert "commitment" not in msgspec.json.decode(change.activity.leaf)
+
+
+def test_a_leaf_of_a_change_is_canonical(gate: Gate) -> None:
     change = change_of(
-        Event.APPROVED, "k", "o", NOON, agent_id="a", about="act_1", cost_micros=7, tokens=1, attestation_id="att_1"
+        Event.APPROVED,
+        *("k", gate.organisation_id, NOON, gate.services),
+        agent_id="a",
+        about="act_1",
+        cost_micros=7,
+        tokens=1,
+        attestation_id="att_1",
+        said={"reason": "b"},
     )
-    members = list(msgspec.json.decode(change.activity.leaf))
-    assert members == sorted(members)
-    assert (change.activity.cost, change.activity.attested) == (7, True)
+    assert change.activity.leaf.encode() == canonical(msgspec.json.decode(change.activity.leaf))
+    assert (change.activity.cost, change.activity.attestation_id) == (7, "att_1")
 
 
 def test_nobody_is_told_where_nobody_asked(gate: Gate) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from qwed.ledger import files
 from qwed.ledger.files import read_private, write_private
 
 
@@ -60,7 +59,7 @@ def test_where_the_disk_fails_what_was_there_stays(file: Path, monkeypatch: pyte
         raise OSError(28, "no space left on device")
 
     if fails == "fsync":
-        monkeypatch.setattr(files.os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
     else:
         monkeypatch.setattr(Path, "rename", full)
     with pytest.raises(OSError, match="no space left"):
@@ -80,7 +79,7 @@ def test_it_is_on_disk_before_it_is_given_its_name(file: Path, monkeypatch: pyte
         done.append("name")
         return rename(self, target)
 
-    monkeypatch.setattr(files.os, "fsync", synced)
+    monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "rename", renamed)
     write_private(file, b"x")
     assert done == ["file", "name", "directory"]

@@ -1,4 +1,4 @@
-"""Leaves become part of a log in their order, under a head that is signed; and of no log that is not what was signed."""
+"""Leaves become part of a log in their order, under a signed head; and of no log that is not what was signed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

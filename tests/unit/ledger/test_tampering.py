@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from qwed.ledger.verifier import Tree, check_log, leaf_hash, verify_consistency, verify_inclusion
-from tests.property.test_merkle import Defined
+from tests.support import rfc6962
 from tests.support.logs import NODE, Log, Node, leaf, log_of, roots, sealed
 
 COUNT = 10_000
@@ -316,11 +316,10 @@ def test_no_proof_connects_an_old_head_with_a_log_that_was_changed_under_it(size
     small = _every_head(size)
     genuine = roots(small.leaves)
     for tampered in every_change(small.leaves):
-        defined, now = Defined(0), len(tampered.leaves)
-        defined.leaves = [each.encode() for each in tampered.leaves]
+        inputs, now = [each.encode() for each in tampered.leaves], len(tampered.leaves)
+        root = rfc6962.mth(inputs)
         for first in range(1, min(size, now) + 1):
-            path = defined.proof(first, now) if first < now else []
-            proven = verify_consistency(first, now, path, genuine[first], defined.root(now))
+            proven = verify_consistency(first, now, rfc6962.proof(first, inputs), genuine[first], root)
             assert proven == (first <= tampered.at)
 
 
@@ -329,11 +328,10 @@ def test_no_proof_of_the_changed_log_leads_to_an_old_head(size: int) -> None:
     small = _every_head(size)
     genuine = roots(small.leaves)
     for tampered in every_change(small.leaves):
-        defined, now = Defined(0), len(tampered.leaves)
-        defined.leaves = [each.encode() for each in tampered.leaves]
-        for index in range(tampered.at, min(size, now)):
-            path = defined.path(index, 0, now)
-            assert not verify_inclusion(hashed(tampered.leaves[index]), index, size, path, genuine[size])
+        inputs = [each.encode() for each in tampered.leaves]
+        for index in range(tampered.at, min(size, len(inputs))):
+            path = rfc6962.path(index, inputs)
+            assert not verify_inclusion(leaf_hash(inputs[index]), index, size, path, genuine[size])
 
 
 # Heavier
@@ -349,7 +347,7 @@ def test_every_change_of_any_log_of_up_to_64_entries_contradicts_the_heads_that_
 @pytest.mark.parametrize("size", [16, 33, 64])
 def test_every_change_of_a_log_is_found_in_its_export_under_every_style(size: int) -> None:
     small, chance = _every_head(size), random.Random(size)
-    for tampered in every_change(small.leaves):
+    for tampered in itertools.islice(every_change(small.leaves), 0, None, 1 if size < 64 else 4):
         if tampered.at < size:
             style = chance.choice([*STYLES])
             assert "the given head" in findings(export(small, tampered, style), covering(small, tampered, chance))
@@ -363,6 +361,7 @@ def test_a_change_at_each_of_ten_thousand_places_contradicts_an_old_head(
     chance = random.Random(f"{attack} everywhere")
     for at in range(0, COUNT, 50 if attack in ("fork", "rewrite") else 1):
         tampered = ATTACKS[attack](log.leaves, at, chance)
-        nearest = min((size for size in log.heads if size > tampered.at), default=COUNT)
-        for head in (log.heads[nearest], covering(log, tampered, chance)):
-            assert contradicts(head, tampered, trees), (attack, at)
+        nearest = next(size for size in log.heads if size > tampered.at)
+        assert contradicts(log.heads[nearest], tampered, trees), (attack, at)
+        if at % 50 == 0:
+            assert contradicts(covering(log, tampered, chance), tampered, trees), (attack, at)

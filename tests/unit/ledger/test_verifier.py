@@ -26,7 +26,7 @@ from qwed.ledger.verifier import (
     public_keys,
     read_head,
 )
-from tests.property.test_merkle import Defined
+from tests.support import rfc6962
 from tests.support.logs import (
     LOG_ID,
     NODE,
@@ -260,6 +260,11 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
     ),
     "something after the keys": ([*LINES, LINES[1]], [(f"line {len(LINES) + 1}", NOTHING_LIKE_IT)]),
     "something else": ([*LINES[:5], {"note": "x"}, *LINES[5:]], [("line 6", NOTHING_LIKE_IT)]),
+    "two things on one line": (
+        [*LINES[:2], {**LINES[2], "entry": LINES[1]["entry"]}, *LINES[3:]],
+        [("line 3", NOTHING_LIKE_IT)],
+    ),
+    "a name with something more": ([{**LINES[0], "note": "x"}, LINES[-1]], [("line 1", NOTHING_LIKE_IT), NO_NAME]),
     "an empty object": ([*LINES[:5], {}, *LINES[5:]], [("line 6", NOTHING_LIKE_IT)]),
     "keys that are none": (
         [*LINES[:-1], {"keys": [{"kty": "EC"}]}],
@@ -544,9 +549,7 @@ def test_a_signed_head_that_is_none_is_refused(said: dict[str, Any]) -> None:
 
 
 def receipt_of(index: int, size: int) -> dict[str, Any]:
-    defined = Defined(0)
-    defined.leaves = [each.encode() for each in LOG.leaves]
-    path = [each.hex() for each in defined.path(index, 0, size)]
+    path = [each.hex() for each in rfc6962.path(index, [each.encode() for each in LOG.leaves[:size]])]
     return {"index": index, "leaf": LOG.leaves[index], "path": path, "head": LOG.heads[size]}
 
 

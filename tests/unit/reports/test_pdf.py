@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 import threading
 from datetime import date
 from functools import cache
@@ -298,3 +300,8 @@ def test_a_long_chart_has_a_bar_for_each_week() -> None:
     assert width == 7
     assert len(bars) <= MOST_BARS
     assert sum(sum(bar.counts) for bar in bars) == data.summary.total_actions
+
+
+def test_what_draws_it_is_not_loaded_before_it_is_wanted() -> None:
+    program = "import sys, qwed.api.app, qwed.gate; sys.exit('reportlab' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
 from qwed.gate import Gate, open_gate
-from qwed.kernel import attestations
+from qwed.kernel.proof import attestation_of, stated_in
 from qwed.kernel.wiring import open_services
+from qwed.ledger import leaf
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.ledger.verifier import check_attestation, check_receipt
@@ -310,14 +312,17 @@ def test_leaves_of_before_get_their_tree_and_what_follows_grows_on_it(old: Old) 
 
 def test_an_attestation_of_before_can_be_issued_again_under_the_first_head(old: Old) -> None:
     with old.gate() as gate:
+        services = gate.services
         listed = [entry for entry in gate.get_agent_activity(ACCOUNTANT) if entry.attestation_id is not None]
         for entry in listed:
-            found = attestations.find(entry.attestation_id, gate.services)
+            found = services.store.find_attestation(entry.attestation_id)
             assert found is not None
-            shown = attestations.attestation_view(found, gate.services)
-            assert isinstance(shown, attestations.AttestationView)
-            keys = gate.services.signer.keyring.public_keys()
-            checked = check_attestation(shown.attestation or "", keys, now=old.hands.now, leeway=DAY)
+            kept = leaf.decode(found.leaf)
+            content = msgspec.json.decode(services.vault.content(found, kept.activity_id).text)
+            place = (found.organisation_id, found.log_index, services)
+            token = attestation_of(kept, stated_in(kept, content), *place)
+            keys = services.signer.keyring.public_keys()
+            checked = check_attestation(token, keys, now=old.hands.now, leeway=DAY)
             assert (checked.valid, checked.claims and checked.claims["jti"]) == (True, entry.attestation_id)
         assert len(listed) == 2
 
@@ -375,14 +380,23 @@ def second(old: Old) -> Iterator[Gate]:
 def test_what_was_said_before_is_still_shown(second: Gate) -> None:
     said = {one["approval_id"]: one["resolution"] and one["resolution"]["reason"] for one in second.list_approvals()}
     assert sorted(filter(None, said.values())) == ["it may go out", "not today"]
-    told = [entry.change["reason"] for entry in second.get_agent_activity(CLERK, kind="change") if entry.change.get("reason")]
+    told = [
+        entry.change["reason"]
+        for entry in second.get_agent_activity(CLERK, kind="change")
+        if entry.change.get("reason")
+    ]
     assert sorted(told) == ["back again", "on leave", "security_policy_violation"]
 
 
 @of_version_3
 def test_what_became_of_an_action_before_is_still_shown(second: Gate) -> None:
-    done = {agent: [one.execution for one in second.get_agent_activity(agent) if one.execution] for agent in (CLERK, GUEST)}
-    assert [execution["result_hash"][:12] for execution in (*done[CLERK], *done[GUEST])] == ["sha256:d50d1", "sha256:7a3a9"]
+    done = {
+        agent: [one.execution for one in second.get_agent_activity(agent) if one.execution] for agent in (CLERK, GUEST)
+    }
+    assert [execution["result_hash"][:12] for execution in (*done[CLERK], *done[GUEST])] == [
+        "sha256:d50d1",
+        "sha256:7a3a9",
+    ]
 
 
 @of_version_3
@@ -408,5 +422,7 @@ def test_a_batch_of_before_is_shown_and_an_open_one_is_gone_on_with(old: Old, se
     assert [item["result"]["verified"] for item in second.get_batch_status(finished)["items"]] == [True, False]
     bell.wait(60)
     done = second.get_batch_status(waiting)
-    assert [(item["query"], item["result"]["verified"]) for item in done["items"]] == [("3+3=6", True), ("3+3=7", False)]
-
+    assert [(item["query"], item["result"]["verified"]) for item in done["items"]] == [
+        ("3+3=6", True),
+        ("3+3=7", False),
+    ]

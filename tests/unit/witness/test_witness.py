@@ -140,6 +140,7 @@ def test_what_has_grown_is_published_at_the_next_turn_and_nothing_twice(gate: Ga
     for size in range(1, 4):
         agent_of(gate)
         assert pipe.next()["size"] == size
+    started.close()
     assert (started.published["stdout"], started.state) == (3, "ready")
 
 
@@ -150,6 +151,7 @@ def test_every_organisation_has_its_heads(gate: Gate, witness: Any, pipe: Pipe) 
     made = in_thread(add_organisation("second", Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
     found = {(head["log_id"], head["size"]) for head in (pipe.next(), pipe.next())}
     assert found == {(gate.organisation_id, 2), (made.organisation_id, 1)}
+    started.close()
     assert started.published["stdout"] == 3
 
 
@@ -211,6 +213,7 @@ def test_a_place_that_fails_holds_up_no_other_and_no_decision(gate: Gate, witnes
     agent_of(gate)
     assert pipe.next()["size"] == 1
     place.wait(3)
+    started.close()
     assert started.state == "failing"
 
 
@@ -219,6 +222,7 @@ def test_a_store_that_cannot_be_read_for_a_moment_is_a_failing_turn(gate: Gate, 
     log = Failing(gate.services.store, "latest_heads", StoreError("could not read"), once=True)
     started = witness(pipe.place, log=log)
     assert pipe.next()["size"] == 1
+    started.close()
     assert started.failed["stdout"] == 1
 
 
@@ -228,8 +232,8 @@ def test_closing_does_not_wait_for_a_receiver_that_is_gone(gate: Gate, tmp_path:
     gate.close()
     with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as again:
         agent_of(again)
-    assert not again._witness._thread.is_alive()
-    assert again._witness.state == "failing"
+    assert not again.witness._thread.is_alive()
+    assert again.witness.state == "failing"
 
 
 def test_a_receiver_hears_of_the_start_and_of_the_end(tmp_path: Path) -> None:
@@ -251,11 +255,12 @@ def copied(data: Path, to: Path) -> Path:
 
 
 def grown(data: Path, file: Path, times: int) -> Witness:
-    """The log in `data`, so many leaves longer, with its witness, which has ended."""
-    with qwed.open(data, witness=(f"file:{file}",)) as gate:
+    """The log in `data`, so many leaves longer, with its witness, which came to look at it and has ended."""
+    with qwed.open(data) as gate:
         for _ in range(times):
             agent_of(gate)
-    return gate._witness
+    with qwed.open(data, witness=(f"file:{file}",)) as gate:
+        return gate.witness
 
 
 def test_an_older_copy_of_the_database_is_noticed_and_stays_noticed(

@@ -166,10 +166,12 @@ def find_batch(job_id: str, organisation_id: str, services: Services) -> JobView
 
 
 def sealed_item(job: Job, item: JobItem, services: Services) -> JobItem:
-    """The item as it is kept; as it is, where its subject was erased meanwhile and the job with it."""
-    key = None if job.subject_id is None else services.vault.key_of(job.subject_id)
-    if key is None:
+    """The item as it is kept; with nothing in it, where its subject was erased meanwhile and the job with it."""
+    if job.subject_id is None:
         return item
+    key = services.vault.key_of(job.subject_id)
+    if key is None:
+        return item._replace(query="", params=None, result=None, error=None)
     sealed: dict[str, Any] = {}
     for name in _SEALED:
         text = getattr(item, name)

@@ -8,7 +8,7 @@ from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.proof import attestation_of, receipt_again, stated_in
 from qwed.kernel.services import Services
-from qwed.kernel.vault import KEPT
+from qwed.kernel.vault import ERASED, KEPT
 from qwed.ledger import leaf
 from qwed.ledger.attest import Receipt
 from qwed.store.protocol import Entry, Remembered
@@ -42,6 +42,8 @@ def remembered_answer(case: Case, remembered: Remembered, services: Services) ->
         return denied(ErrorCode.TAMPERING_FOUND, "the activity of a stored answer is missing from the log")
     place = memory_place(case.agent_id, case.idempotency_key or "")
     stored = services.vault.opened(entry.subject_id, place, remembered.answer.decode())
+    if stored.state == ERASED:
+        return denied(ErrorCode.KEY_REUSED, "the answer under this key was erased: use a new key for a new request")
     if stored.state != KEPT:
         return denied(ErrorCode.TAMPERING_FOUND, f"the stored answer is {stored.state}")
     answer = _answer.decode(stored.text)

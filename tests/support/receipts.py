@@ -1,0 +1,62 @@
+"""Receipts checked by another hand: the tree by its definition in RFC 6962, the signature by another implementation."""
+
+import hashlib
+import json
+from typing import Any
+
+from joserfc import jws
+from joserfc.jwk import KeySet
+
+Json = dict[str, Any]
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def hash_of_leaf(leaf: str) -> bytes:
+    return hashlib.sha256(b"\x00" + leaf.encode()).digest()
+
+
+def root_from(index: int, size: int, hashed: bytes, path: list[bytes]) -> bytes:
+    """RFC 6962, 2.1.1: the root of a tree of `size` leaves in which the path is that of the leaf at `index`."""
+    if size == 1:
+        assert path == [], "the path is too long"
+        return hashed
+    assert path, "the path is too short"
+    half = 1 << (size - 1).bit_length() - 1
+    *below, sibling = path
+    if index < half:
+        return node(root_from(index, half, hashed, below), sibling)
+    return node(sibling, root_from(index - half, size - half, hashed, below))
+
+
+def root_of(leaves: list[str]) -> bytes:
+    """RFC 6962, 2.1: the root of all leaves."""
+    if len(leaves) < 2:
+        return hash_of_leaf(leaves[0]) if leaves else hashlib.sha256(b"").digest()
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return node(root_of(leaves[:half]), root_of(leaves[half:]))
+
+
+def require_head(head: Json, keys: KeySet) -> Json:
+    """The head, which one of the keys has signed as it is shown."""
+    assert set(head) == {"log_id", "size", "root", "time", "signature"}
+    read = jws.deserialize_compact(head["signature"], keys, algorithms=["ES256"])
+    assert read.headers()["typ"] == "qwed-head+jwt"
+    signed = {name: head[name] for name in ("log_id", "root", "size", "time")}
+    assert read.payload == json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
+    return head
+
+
+def require_receipt(receipt: Json, keys: KeySet, action_id: str) -> Json:
+    """The leaf of a receipt that proves the action to stand in the log."""
+    assert set(receipt) == {"index", "leaf", "path", "head"}
+    head = require_head(receipt["head"], keys)
+    path = [bytes.fromhex(each) for each in receipt["path"]]
+    assert 0 <= receipt["index"] < head["size"]
+    root = root_from(receipt["index"], head["size"], hash_of_leaf(receipt["leaf"]), path)
+    assert root.hex() == head["root"]
+    leaf: Json = json.loads(receipt["leaf"])
+    assert leaf["activity_id"] == action_id
+    return leaf

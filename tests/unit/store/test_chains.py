@@ -1,0 +1,175 @@
+"""A chain of attestations has one next link: whoever comes second is told, and what failed is no link."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from qwed.store import sqlite
+from qwed.store.protocol import Link, Reservation, Settled, StoreError
+from qwed.words import Decision, ErrorCode
+from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
+
+
+def _agent(shop: Shop) -> Any:
+    return shop.store.find_agent("agent_1")
+
+
+def _settlement(shop: Shop, link: Link, conversation: str | None = None) -> Any:
+    """A decision that is to be the next link."""
+    reservation = shop.reserve(_agent(shop), 1, conversation or link.attestation_id)
+    assert isinstance(reservation, Reservation)
+    return shop.settlement(_agent(shop), reservation, link=link)
+
+
+def _next(shop: Shop, name: str, chain_id: str = "ch") -> Link:
+    links, last = shop.store.chain(ORGANISATION, chain_id)
+    return Link(chain_id, links, last, f"att_{name}")
+
+
+def _put(shop: Shop, link: Link) -> Any:
+    outcome = shop.store.settle(_settlement(shop, link))
+    return outcome if isinstance(outcome, ErrorCode) else outcome.block(30)
+
+
+def test_a_chain_begins_empty_and_grows_link_by_link(shop: Shop) -> None:
+    assert shop.store.chain(ORGANISATION, "ch") == (0, None)
+    for number in range(4):
+        assert isinstance(_put(shop, _next(shop, str(number))), Settled)
+        assert shop.store.chain(ORGANISATION, "ch") == (number + 1, f"att_{number}")
+
+
+def test_a_link_is_seen_from_the_moment_it_is_submitted(disk: Shop) -> None:
+    with disk.stopped():
+        first = disk.store.settle(_settlement(disk, _next(disk, "a")))
+        assert disk.store.chain(ORGANISATION, "ch") == (1, "att_a")
+        second = disk.store.settle(_settlement(disk, _next(disk, "b")))
+    assert [ticket.block(30).log_index for ticket in (first, second)] == [0, 1]
+    assert disk.reopened().store.chain(ORGANISATION, "ch") == (2, "att_b")
+
+
+@pytest.mark.parametrize("on_its_way", [True, False], ids=["on its way", "kept"])
+def test_of_two_who_want_to_be_the_next_link_the_second_is_told(disk: Shop, on_its_way: bool) -> None:
+    mine, theirs = _next(disk, "mine"), _next(disk, "theirs")
+    settlement = _settlement(disk, mine)
+    if on_its_way:
+        with disk.stopped():
+            ticket = disk.store.settle(_settlement(disk, theirs))
+            assert disk.store.settle(settlement) is ErrorCode.CONFLICT
+        ticket.block(30)
+    else:
+        _put(disk, theirs)
+        assert disk.store.settle(settlement) is ErrorCode.CONFLICT
+    # The step is still held, and the decision is a later link of the same chain.
+    again = disk.settlement(_agent(disk), settlement.reservation, link=_next(disk, "mine"))
+    assert disk.store.settle(again).block(30).log_index == 1
+    assert disk.store.chain(ORGANISATION, "ch") == (2, "att_mine")
+
+
+WRONG = {
+    "too early": Link("ch", 0, None, "att_x"),
+    "too late": Link("ch", 3, "att_b", "att_x"),
+    "after another": Link("ch", 2, "att_a", "att_x"),
+    "after nobody": Link("ch", 2, None, "att_x"),
+    "of a chain that is not there": Link("other", 1, "att_b", "att_x"),
+}
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["as it was left", "after a restart"])
+@pytest.mark.parametrize("link", WRONG.values(), ids=WRONG)
+def test_a_link_out_of_its_place_is_refused_and_nothing_is_charged(disk: Shop, link: Link, restart: bool) -> None:
+    for name in "ab":
+        _put(disk, _next(disk, name))
+    if restart:
+        disk.reopened()
+    before = disk.spent(_agent(disk))
+    assert _put(disk, link) is ErrorCode.CONFLICT
+    assert disk.spent(_agent(disk)) == before
+    assert disk.store.chain(ORGANISATION, "ch") == (2, "att_b")
+    assert disk.store.log_size(ORGANISATION) == 2
+
+
+def test_many_who_add_to_one_chain_make_one_chain(disk: Shop) -> None:
+    agents = [disk.register(agent_of(f"agent_of_{number}")) for number in range(4)]
+
+    def add(agent: Any) -> None:
+        for step in range(1, 11):
+            reservation = disk.reserve(agent, step)
+            assert isinstance(reservation, Reservation)
+            outcome: Any = ErrorCode.CONFLICT
+            while outcome is ErrorCode.CONFLICT:
+                link = _next(disk, f"{agent.agent_id}_{step}")
+                outcome = disk.store.settle(disk.settlement(agent, reservation, link=link))
+            outcome.block(30)
+
+    threads = [threading.Thread(target=add, args=(agent,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    last = disk.store._one("SELECT attestation_id FROM activities ORDER BY log_index DESC LIMIT 1", ())
+    assert disk.store.chain(ORGANISATION, "ch") == (40, last[0])
+    assert disk.reopened().store.chain(ORGANISATION, "ch") == (40, last[0])
+
+
+def test_chains_and_organisations_do_not_meet(shop: Shop) -> None:
+    shop.store.add_organisation("org_2", "second", 1.0, owner_key("key_2", "org_2", "qwed_live_b")).block(30)
+    _put(shop, _next(shop, "a"))
+    _put(shop, _next(shop, "b", "another"))
+    assert [shop.store.chain(ORGANISATION, name) for name in ("ch", "another")] == [(1, "att_a"), (1, "att_b")]
+    assert shop.store.chain("org_2", "ch") == (0, None)
+
+
+@pytest.mark.parametrize("chain_id", ["a\0", "\0", "é", "x" * 256], ids=ascii)
+def test_a_chain_may_be_called_anything(disk: Shop, chain_id: str) -> None:
+    _put(disk, _next(disk, "a", chain_id))
+    assert disk.reopened().store.chain(ORGANISATION, chain_id) == (1, "att_a")
+    assert disk.store.chain(ORGANISATION, "a") == (0, None)
+
+
+def test_a_link_that_could_not_be_written_is_none_and_the_next_one_takes_its_place(disk: Shop) -> None:
+    _put(disk, _next(disk, "a"))
+    with disk.broken():
+        with disk.store._lock:  # what fails waits for this lock, so the second one is built on the first
+            tickets = [disk.store.settle(_settlement(disk, _next(disk, name))) for name in "bc"]
+        for ticket in tickets:
+            with pytest.raises(StoreError):
+                ticket.block(30)
+    assert disk.store.chain(ORGANISATION, "ch") == (1, "att_a")
+    assert isinstance(_put(disk, _next(disk, "d")), Settled)
+    assert disk.reopened().store.chain(ORGANISATION, "ch") == (2, "att_d")
+
+
+def test_what_is_refused_for_another_reason_is_no_link(disk: Shop) -> None:
+    reservation = disk.reserve(_agent(disk), 1)
+    assert isinstance(reservation, Reservation)
+    disk.hands.turn(31)  # past its lease
+    outcome = disk.store.settle(disk.settlement(_agent(disk), reservation, link=_next(disk, "a")))
+    assert outcome is ErrorCode.LEASE_EXPIRED
+    assert disk.store.chain(ORGANISATION, "ch") == (0, None)
+
+
+def test_what_denies_is_not_asked_for_its_link(shop: Shop) -> None:
+    assert isinstance(shop.settle(_agent(shop), None, Decision.DENIED), Settled)
+    assert shop.store.chain(ORGANISATION, "ch") == (0, None)
+
+
+def test_no_more_chains_are_kept_in_mind_than_there_may_be(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks may name as many as they like."""
+    monkeypatch.setattr(sqlite, "REMEMBERED_CHAINS", 5)
+    for number in range(20):
+        _put(shop, _next(shop, str(number), f"ch{number}"))
+        assert len(shop.store._chains) <= 6
+    assert [shop.store.chain(ORGANISATION, f"ch{number}") for number in (0, 19)] == [(1, "att_0"), (1, "att_19")]
+
+
+def test_a_chain_on_its_way_is_kept_in_mind_however_many_there_are(disk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "REMEMBERED_CHAINS", 2)
+    with disk.stopped():
+        tickets = [disk.store.settle(_settlement(disk, _next(disk, str(number), f"ch{number}"))) for number in range(9)]
+        assert [disk.store.chain(ORGANISATION, f"ch{number}")[0] for number in range(9)] == [1] * 9
+    for ticket in tickets:
+        ticket.block(30)
+    _put(disk, _next(disk, "x", "chx"))
+    assert len(disk.store._chains) <= 3
+    assert [disk.store.chain(ORGANISATION, f"ch{number}")[0] for number in range(9)] == [1] * 9

@@ -1,0 +1,384 @@
+"""Whom content is about: nothing is kept under a key that is not there, and what went with its key stays away."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwed.store.job import Job, JobItem
+from qwed.store.parts import SubjectErased, Webhook, WebhookChanged
+from qwed.store.protocol import ActivityQuery, Memory, Notice, StoreError, Subject
+from qwed.words import Decision
+from qwed.words.clock import DAY
+from tests.support.stores import ORGANISATION, Shop, owner_key
+
+ANN = Subject("sub_ann", ORGANISATION, "name of ann", b"the wrapped key of ann", 1.0)
+BOB = Subject("sub_bob", ORGANISATION, "name of bob", b"the wrapped key of bob", 1.0)
+HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
+
+
+def _agent(shop: Shop) -> Any:
+    return shop.store.find_agent("agent_1")
+
+
+def _know(shop: Shop, *subjects: Subject) -> None:
+    for subject in subjects:
+        shop.store.add_subject(subject).block(30)
+
+
+def _decide(shop: Shop, subject: Subject | None, payload: str = "sealed", **more: Any) -> str:
+    """A decision with content about somebody; its name."""
+    subject_id = None if subject is None else subject.subject_id
+    before = shop.store._next(ORGANISATION)
+    name = f"act_{before}"
+    shop.settle(_agent(shop), None, Decision.DENIED, activity_id=name, subject_id=subject_id, payload=payload, **more)
+    return name
+
+
+def _erase(shop: Shop, subject: Subject, organisation_id: str = ORGANISATION) -> None:
+    shop.change(SubjectErased(organisation_id, subject.name, 9.0, "user_1"))
+
+
+def _payloads(shop: Shop) -> list[str]:
+    return [row[0] for row in shop.store._all("SELECT payload FROM activities ORDER BY sequence", ())]
+
+
+# Their keys
+
+
+def test_a_subject_is_found_by_name_and_by_id(shop: Shop) -> None:
+    assert (shop.store.find_subject(ORGANISATION, ANN.name), shop.store.subject("sub_ann")) == (None, None)
+    _know(shop, ANN, BOB)
+    assert shop.store.find_subject(ORGANISATION, ANN.name) == shop.store.subject("sub_ann") == ANN
+    assert shop.store.find_subject("org_2", ANN.name) is None
+
+
+def test_a_subject_is_there_after_a_restart(disk: Shop) -> None:
+    _know(disk, ANN)
+    assert disk.reopened().store.find_subject(ORGANISATION, ANN.name) == ANN
+
+
+def test_whoever_is_erased_is_found_by_id_alone_and_has_no_key(disk: Shop) -> None:
+    _know(disk, ANN, BOB)
+    _erase(disk, ANN)
+    for _ in range(2):
+        assert disk.store.find_subject(ORGANISATION, ANN.name) is None
+        assert disk.store.subject("sub_ann") == ANN._replace(key=None, erased_at=9.0)
+        assert disk.store.find_subject(ORGANISATION, BOB.name) == BOB
+        disk.reopened()
+
+
+def test_whoever_comes_again_gets_a_new_key_beside_the_destroyed_one(shop: Shop) -> None:
+    _know(shop, ANN)
+    _erase(shop, ANN)
+    again = ANN._replace(subject_id="sub_again", key=b"another key")
+    _know(shop, again)
+    assert shop.store.find_subject(ORGANISATION, ANN.name) == again
+    assert shop.store.subject("sub_ann").key is None
+
+
+def test_of_two_keys_of_one_name_one_is_used_and_both_are_destroyed(shop: Shop) -> None:
+    """Two who ask for a new subject at once may both make a key."""
+    _know(shop, ANN, ANN._replace(subject_id="sub_ann_2", key=b"second"), BOB)
+    assert {shop.store.find_subject(ORGANISATION, ANN.name).subject_id for _ in range(5)} == {"sub_ann"}
+    _erase(shop, ANN)
+    assert [shop.store.subject(name).key for name in ("sub_ann", "sub_ann_2", "sub_bob")] == [None, None, BOB.key]
+
+
+def test_the_same_name_in_another_organisation_is_somebody_else(shop: Shop) -> None:
+    shop.store.add_organisation("org_2", "second", 1.0, owner_key("key_2", "org_2", "qwed_live_b")).block(30)
+    _know(shop, ANN, ANN._replace(subject_id="sub_other", organisation_id="org_2"))
+    _erase(shop, ANN)
+    assert shop.store.find_subject("org_2", ANN.name).subject_id == "sub_other"
+
+
+def test_who_was_erased_first_keeps_the_time_of_that(shop: Shop) -> None:
+    _know(shop, ANN)
+    _erase(shop, ANN)
+    shop.change(SubjectErased(ORGANISATION, ANN.name, 20.0, "user_1"))
+    assert shop.store.subject("sub_ann").erased_at == 9.0
+
+
+# Nothing under a key that is not there
+
+
+def test_nothing_is_kept_about_somebody_whose_key_is_not(disk: Shop) -> None:
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        _decide(disk, ANN)
+    assert _payloads(disk) == []
+    assert disk.store.log_size(ORGANISATION) == 0
+    _know(disk, ANN)
+    _decide(disk, ANN)
+    assert _payloads(disk) == ["sealed"]
+
+
+def test_no_answer_and_no_batch_is_kept_about_somebody_whose_key_is_not(disk: Shop) -> None:
+    memory = Memory("k", "hash", lambda _settled: b"sealed", disk.hands.now + 60, "sub_nobody")
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        _decide(disk, None, memory=memory)
+    job = Job("job_1", ORGANISATION, "key_1", "owner", 1, False, 1, 1.0, 2.0, None, "sub_nobody")
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        disk.store.add_job(job, [JobItem("job_1", 0, "sealed", None, None)]).block(30)
+    assert [disk.store._all(f"SELECT * FROM {table}", ()) for table in ("memories", "jobs", "job_items")] == [
+        [],
+        [],
+        [],
+    ]
+
+
+def test_a_key_that_waits_to_be_written_is_on_disk_no_later_than_what_it_seals(disk: Shop) -> None:
+    with disk.stopped():
+        added = disk.store.add_subject(ANN)
+        settlement = disk.settlement(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
+        ticket = disk.store.settle(settlement)
+        assert disk.store.subject("sub_ann") is None
+    added.block(30)
+    assert ticket.block(30).log_index == 0
+
+
+def test_a_key_that_could_not_be_written_takes_along_what_was_sealed_with_it(disk: Shop) -> None:
+    settlement = disk.settlement(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
+    with disk.broken():
+        with disk.store._lock:
+            tickets = [disk.store.add_subject(ANN), disk.store.settle(settlement)]
+        for ticket in tickets:
+            with pytest.raises(StoreError):
+                ticket.block(30)
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        _decide(disk, ANN)
+    _know(disk, ANN)
+    _decide(disk, ANN)
+    assert (_payloads(disk), disk.store.log_size(ORGANISATION)) == (["sealed"], 1)
+
+
+def test_whoever_holds_keys_in_mind_is_told_when_a_write_failed(disk: Shop) -> None:
+    told: list[str] = []
+    disk.store.on_distrust = lambda: told.append("distrust")
+    _know(disk, ANN)
+    assert told == []
+    with disk.broken(), pytest.raises(StoreError):
+        _know(disk, BOB)
+    assert told == ["distrust"]
+
+
+def test_many_keys_that_are_made_at_once_are_all_kept(disk: Shop) -> None:
+    def make(number: int) -> None:
+        disk.store.add_subject(ANN._replace(subject_id=f"sub_{number}", name=f"n{number}")).block(30)
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert all(disk.store.find_subject(ORGANISATION, f"n{number}") for number in range(20))
+
+
+# What goes with a key
+
+
+def _remembered(shop: Shop, name: str) -> Any:
+    return shop.store.claim_key("agent_1", name, "hash", shop.hands.now).remembered
+
+
+def test_stored_answers_and_batches_go_with_the_key_and_those_of_others_stay(disk: Shop) -> None:
+    _know(disk, ANN, BOB)
+    for subject in (ANN, BOB):
+        memory = Memory(subject.name, "hash", lambda _s: b"sealed", disk.hands.now + 60, subject.subject_id)
+        _decide(disk, subject, memory=memory)
+        job_id = f"job_{subject.subject_id}"
+        job = Job(job_id, ORGANISATION, "k", "owner", 1, False, 1, 1.0, disk.hands.now, None, subject.subject_id)
+        disk.store.add_job(job, [JobItem(job_id, 0, "sealed", None, None)]).block(30)
+    _erase(disk, ANN)
+    assert _remembered(disk, ANN.name) is None
+    assert _remembered(disk, BOB.name) is not None
+    assert [job.job_id for job in disk.store.open_jobs()] == ["job_sub_bob"]
+    assert (disk.store.job_items("job_sub_ann"), len(disk.store.job_items("job_sub_bob"))) == ([], 1)
+    assert disk.store._all("PRAGMA foreign_key_check", ()) == []
+
+
+def test_notices_that_name_them_are_not_sent_any_more(shop: Shop) -> None:
+    bodies = ['{"principal_id":"user_1"}', '{"principal_id":"user_2"}', "{}"]
+    shop.change(WebhookChanged(ORGANISATION, HOOK))
+    shop.change(notices=tuple(Notice(f"ntc_{number}", "pending", body) for number, body in enumerate(bodies)))
+    _know(shop, ANN)
+    _erase(shop, ANN)
+    due = shop.store.due_deliveries(shop.hands.now, 10)
+    assert sorted(delivery.body for delivery in due) == sorted(bodies[1:])
+    assert shop.store.webhook_record(ORGANISATION).waiting == 2
+
+
+def test_an_erasure_that_could_not_be_kept_erased_nothing(disk: Shop) -> None:
+    _know(disk, ANN)
+    memory = Memory("k", "hash", lambda _settled: b"sealed", disk.hands.now + 60, "sub_ann")
+    _decide(disk, ANN, memory=memory)
+    with disk.broken(), pytest.raises(StoreError):
+        _erase(disk, ANN)
+    assert disk.store.find_subject(ORGANISATION, ANN.name) == ANN
+    assert _remembered(disk, "k") is not None
+
+
+def _bytes(directory: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(directory.iterdir()) if file.name.startswith("qwed.db"))
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["while it runs", "after a restart"])
+def test_a_key_that_was_destroyed_lies_nowhere_in_the_files(disk: Shop, restart: bool) -> None:
+    many = [
+        ANN._replace(subject_id=f"sub_{number}", name=f"n{number}", key=b"KEY%04d" % number) for number in range(80)
+    ]
+    for subject in many:
+        disk.store.add_subject(subject)
+    disk.store.durable().block(30)
+    assert b"KEY0007" in _bytes(disk.directory)
+    if restart:
+        disk.reopened()
+    _erase(disk, many[7])
+    disk.store.scrub()
+    assert b"KEY0007" not in _bytes(disk.directory)
+    assert b"KEY0008" in _bytes(disk.directory)
+
+
+# Content whose time is over
+
+
+def _old(shop: Shop, count: int, payload: str = "sealed") -> None:
+    for _ in range(count):
+        _decide(shop, ANN, payload)
+        shop.hands.turn(DAY)
+
+
+def _sweep(shop: Shop, before: float, limit: int) -> int:
+    steps = 0
+    while (ticket := shop.store.drop_content(before, limit)) is not None:
+        ticket.block(30)
+        steps += 1
+    return steps
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 5, 1_000])
+def test_only_content_that_is_old_is_dropped(shop: Shop, limit: int) -> None:
+    _know(shop, ANN)
+    begin = shop.hands.now
+    _old(shop, 6)
+    assert _sweep(shop, begin + 4 * DAY, limit) == -(-4 // limit)
+    assert _payloads(shop) == [""] * 4 + ["sealed"] * 2
+    assert shop.store.drop_content(begin + 4 * DAY, limit) is None
+
+
+def test_what_is_exactly_as_old_as_it_may_be_stays(shop: Shop) -> None:
+    _know(shop, ANN)
+    begin = shop.hands.now
+    _decide(shop, ANN)
+    assert shop.store.drop_content(begin, 10) is None
+    assert shop.store.drop_content(begin + 0.001, 10) is not None
+
+
+def test_leaves_hashes_heads_and_subjects_stay_as_they_are(disk: Shop) -> None:
+    _know(disk, ANN)
+    _old(disk, 5)
+    looks = (
+        "SELECT sequence, organisation_id, log_index, activity_id, agent_id, at, decision, leaf, event, subject_id, "
+        "attestation_id, nodes FROM activities",
+        "SELECT * FROM heads",
+        "SELECT * FROM subjects",
+        "SELECT * FROM tallies",
+    )
+    before = [disk.store._all(look, ()) for look in looks]
+    _sweep(disk, disk.hands.now, 2)
+    assert [disk.store._all(look, ()) for look in looks] == before
+    assert _payloads(disk) == [""] * 5
+
+
+def test_after_a_restart_it_goes_on_where_it_was_and_drops_nothing_twice(disk: Shop) -> None:
+    _know(disk, ANN)
+    begin = disk.hands.now
+    _old(disk, 6)
+    disk.store.drop_content(begin + 4 * DAY, 3).block(30)
+    disk.reopened()
+    assert _payloads(disk) == [""] * 3 + ["sealed"] * 3
+    assert _sweep(disk, begin + 4 * DAY, 3) == 1
+    disk.reopened()
+    assert disk.store.drop_content(begin + 4 * DAY, 3) is None
+    assert _payloads(disk) == [""] * 4 + ["sealed"] * 2
+    assert disk.store._one("SELECT value FROM meta WHERE name = 'content_dropped'", ()) == ("4",)
+
+
+def test_a_step_that_failed_is_taken_again(disk: Shop) -> None:
+    _know(disk, ANN)
+    _old(disk, 3)
+    with disk.broken(), pytest.raises(StoreError):
+        disk.store.drop_content(disk.hands.now, 10).block(30)
+    assert _payloads(disk) == ["sealed"] * 3
+    assert _sweep(disk, disk.hands.now, 10) == 1
+    assert _payloads(disk) == [""] * 3
+
+
+def test_what_is_written_meanwhile_stays(disk: Shop) -> None:
+    _know(disk, ANN)
+    begin = disk.hands.now
+    _old(disk, 3)
+    with disk.stopped():
+        dropping = disk.store.drop_content(begin + 2 * DAY, 10)
+        ticket = disk.store.settle(
+            disk.settlement(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="new")
+        )
+    dropping.block(30)
+    ticket.block(30)
+    assert _payloads(disk) == ["", "", "sealed", "new"]
+
+
+def test_dropped_content_lies_nowhere_in_the_files(disk: Shop) -> None:
+    _know(disk, ANN)
+    _old(disk, 1, "CANARY" * 2_000)
+    _old(disk, 1, "KEPT")
+    _sweep(disk, disk.hands.now - DAY, 10)
+    disk.store.scrub()
+    assert b"CANARY" not in _bytes(disk.directory)
+    assert b"KEPT" in _bytes(disk.directory)
+
+
+def test_a_list_shows_what_was_dropped_without_its_content(shop: Shop) -> None:
+    _know(shop, ANN)
+    _old(shop, 2)
+    _sweep(shop, shop.hands.now, 1)
+    found = shop.store.activities(ActivityQuery("agent_1", 10))
+    assert [(entry.payload, entry.subject_id) for entry in found] == [("", "sub_ann")] * 2
+
+
+# Conversations of before there were keyed names
+
+
+def _put(shop: Shop, *names: str) -> None:
+    row = "INSERT INTO conversations VALUES ('agent_1', ?, 3, 3, '', 0, '')"
+    shop.store._write(
+        *((row, (name,)) for name in names), ("DELETE FROM meta WHERE name = 'conversations_renamed'", ())
+    ).block(30)
+
+
+def _names(shop: Shop) -> list[str]:
+    return [row[0] for row in shop.store._all("SELECT conversation_id FROM conversations ORDER BY 1", ())]
+
+
+def test_conversations_are_renamed_once_whatever_they_are_called(disk: Shop) -> None:
+    names = ("a", "a\0", "\0", "é", "x" * 300)
+    _put(disk, *names)
+    renaming = disk.store.rename_conversations(lambda name: f"keyed {name}")
+    renaming.block(30)
+    assert _names(disk) == sorted(f"keyed {name}" for name in names)
+    assert disk.store.rename_conversations(str.upper) is None
+    assert disk.reopened().store.rename_conversations(str.upper) is None
+    assert _names(disk) == sorted(f"keyed {name}" for name in names)
+
+
+def test_a_renaming_that_failed_is_made_again(disk: Shop) -> None:
+    _put(disk, "a", "b")
+    with disk.broken(), pytest.raises(StoreError):
+        disk.store.rename_conversations(str.upper).block(30)
+    assert _names(disk) == ["a", "b"]
+    disk.store.rename_conversations(str.upper).block(30)
+    assert _names(disk) == ["A", "B"]
+
+
+def test_a_new_store_has_nothing_to_rename(shop: Shop) -> None:
+    assert shop.store.rename_conversations(str.upper) is None
