@@ -54,6 +54,23 @@ def test_a_disk_in_trouble_gives_refusals_only_and_service_resumes_when_it_ends(
     house.require_memory_equals_disk(tmp_path / "later copy")
 
 
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+def test_whom_nobody_spoke_of_before_the_disk_failed_can_be_spoken_of_after_it(house: House, trouble: Trouble) -> None:
+    """Their key was made and not kept: nothing is sealed with it, then or later."""
+    with trouble(house):
+        for attempt in range(3):
+            answer = house.ask(subject=f"somebody {attempt % 2}")
+            assert (answer.decision, answer.error["code"]) == ("DENIED", "QWED-SYS-002")
+    assert [house.ask(subject=f"somebody {number}").decision for number in (0, 1, 0)] == ["APPROVED"] * 3
+    kept = house.store._all(
+        "SELECT count(*), count(s.key), count(DISTINCT s.subject_id) FROM activities a "
+        "JOIN subjects s USING (subject_id) WHERE a.sequence > (SELECT max(sequence) - 3 FROM activities)",
+        (),
+    )
+    assert kept == [(3, 3, 2)]
+    assert [entry.content for entry in house.gate.get_agent_activity(house.agent_id, limit=3)] == ["kept"] * 3
+
+
 COMMITTING = {ONE: WRITE_BATCH, SEVERAL: "COMMIT"}
 """The statement after which a batch of each kind is durable."""
 

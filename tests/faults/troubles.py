@@ -38,10 +38,10 @@ class House:
         self.step = 0
         self.approved = 0
 
-    def ask(self, action: dict[str, Any] | None = None, **more: Any) -> Any:
+    def ask(self, action: dict[str, Any] | None = None, subject: str | None = None, **more: Any) -> Any:
         """The next step, which is only used up where it is approved."""
         action = action or {"type": "calculate", "query": f"{self.step}+1"}
-        place = {"conversation_id": "c", "step_number": self.step + 1}
+        place = {"conversation_id": "c", "step_number": self.step + 1, "subject": subject}
         answer = self.gate.verify_action(self.agent_id, action, place, **more)
         if answer.decision == "APPROVED":
             self.step += 1

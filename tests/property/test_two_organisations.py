@@ -138,6 +138,7 @@ class Questions:
             "from": ["2020-01-01"],
             "to": ["2099-01-01"],
             "activity_id": bravo.actions[:1],
+            "format": ["json", "csv", "rumour"],
             "from_index": ["0", "1", "99"],
             "index": ["0", "1", "99"],
             "size": ["1", "5", "99"],
@@ -198,8 +199,8 @@ def test_every_route_has_something_to_say() -> None:
     assert [name for name in OPERATIONS.values() if name not in BODIES] == []
 
 
-def test_300_requests_of_one_organisation_find_nothing_of_another(client: httpx.Client, tenants: Tenants) -> None:
-    asked = _campaign(client, tenants, 300, seed=4711)
+def test_400_requests_of_one_organisation_find_nothing_of_another(client: httpx.Client, tenants: Tenants) -> None:
+    asked = _campaign(client, tenants, 400, seed=4711)
     assert len(asked) > len(ROUTES) * 0.9
 
 

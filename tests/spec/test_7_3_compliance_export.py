@@ -329,6 +329,7 @@ BAD = {
     "the future": ({"from": "2999-01-01"}, "`from` must be before `to`"),
     "more than a year": ({"from": "2024-01-01", "to": "2025-01-02"}, "a report covers at most 366 days"),
     "a year ago": ({"from": "2020-01-01"}, "a report covers at most 366 days"),
+    "the beginning of time": ({"to": "0001-01-05"}, "`from` must be before `to`"),
     "another parameter": ({"limit": "3"}, "unknown parameter `limit`: known are format, from, to"),
 }
 
@@ -345,6 +346,15 @@ def test_a_bad_question_is_refused_by_name(ask: Asking, case: str) -> None:
 @spec("7.3")
 def test_a_whole_leap_year_is_not_too_much(ask: Asking) -> None:
     assert _report(ask, format="json", **{"from": "2024-01-01", "to": "2025-01-01"}).status_code == 200
+
+
+@spec("7.3")
+@pytest.mark.parametrize(("since", "until"), [("0001-01-01", "0001-12-31"), ("9999-01-01", "9999-12-31T23:59:59.999Z")])
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_period_without_anything_is_a_report_about_nothing(ask: Asking, form: str, since: str, until: str) -> None:
+    response = _report(ask, format=form, **{"from": since, "to": until})
+    assert response.status_code == 200
+    assert response.headers["qwed-report-activities"] == "0"
 
 
 @spec("7.3")

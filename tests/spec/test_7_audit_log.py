@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,6 +17,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 import qwed
 from qwed.gate import GateError
+from qwed.kernel.audit import ConsistencyProof, InclusionProof
+from qwed.ledger import merkle
 from qwed.store.sqlite import FILE_NAME
 from tests.spec.asking import Json, refusal_of
 from tests.spec.conftest import House, People
@@ -194,6 +197,19 @@ def test_a_page_has_a_hundred_entries_unless_more_are_asked_for(family: People, 
         act(family, 40)
     assert len(auditor.ask("entries")["entries"]) == 100
     assert len(auditor.ask("entries", limit=110)["entries"]) == 110
+
+
+@spec("7.1")
+@pytest.mark.parametrize("size", [999_999, 1_000_000, 1 << 20])
+def test_a_proof_among_a_million_leaves_is_under_two_kilobytes(size: int) -> None:
+    spots = {*range(0, size, 9_973), 1, 2, 3, size // 2, size - 2, size - 1}
+    inclusion = max(len(merkle.inclusion(index, size)) for index in spots)
+    consistency = max(len(merkle.consistency(first, size)) for first in spots)
+    assert inclusion <= 20
+    assert consistency <= 21
+    shown = InclusionProof(index=size, size=size, leaf_hash="f" * 64, path=["f" * 64] * inclusion, head=None)
+    grown = ConsistencyProof(first=size, second=size, path=["f" * 64] * consistency)
+    assert max(len(msgspec.json.encode(each)) for each in (shown, grown)) < 2048
 
 
 BAD: list[tuple[str, Json, str]] = [

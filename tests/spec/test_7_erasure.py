@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from joserfc.jwk import KeySet
 import qwed
 from qwed.gate import Gate, GateError
 from qwed.kernel.erasure import sweep
+from qwed.ledger.vault import MASTER_FILE, VaultError
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, Json, action_of, another, refusal_of, settle
 from tests.spec.sections import spec
@@ -24,7 +26,7 @@ from tests.support.clock import HandClock
 from tests.support.crawling import crawl
 from tests.support.receipts import require_head, require_receipt, root_of
 from tests.support.receivers import dead_port
-from tests.support.server import Server
+from tests.support.server import SERVE, Server
 from tests.support.wire import asked_at_once, message
 
 CANARY = "kestrel"
@@ -458,7 +460,7 @@ def test_who_is_to_be_erased_must_be_said(erased: Erased, body: Any, code: str) 
 
 
 @spec("7.1")
-@pytest.mark.parametrize("subject", ["nobody", " ", "a" * 256, "a\u00a0b\n", "\ud83e\udd8a", "user_ada "])
+@pytest.mark.parametrize("subject", ["nobody", " ", "a" * 256, "a\u00a0b\n", "\U0001f98a", "user_ada "])
 def test_of_whom_nothing_is_kept_nothing_is_erased(erased: Erased, subject: str) -> None:
     size = erased.told.owner.get("/audit/head").json()["size"]
     assert erased.told.erase(subject) == {"erased": False, "activity_id": None}
@@ -466,7 +468,7 @@ def test_of_whom_nothing_is_kept_nothing_is_erased(erased: Erased, subject: str)
 
 
 @spec("7.1", "3.1")
-@pytest.mark.parametrize("principal", ["a\u00a0b", "two\nlines", "p" * 256, "\U0001fae8 \u0378"])
+@pytest.mark.parametrize("principal", ["a\u00a0b", "two\nlines", "p" * 256, "new \U0001fae8 \u0378"])
 def test_whoever_can_be_a_principal_can_be_erased(erased: Erased, principal: str) -> None:
     told = erased.told
     ask = told.hire(principal)
@@ -498,6 +500,7 @@ def test_no_decision_fails_while_its_subject_is_erased_over_and_over(erased: Era
     told = erased.told
     agents = [told.hire(STAYS).agent_id for _ in range(10)]
     owner = {"X-API-Key": told.server.owner_key}
+    Asking(told.owner, {"agent_id": agents[0]})(SUM, 1, subject="in flight", user_intent="known before")
     asked = []
     for number in range(120):
         place = {"conversation_id": f"{number}", "step_number": 1, "subject": "in flight", "user_intent": f"{number}"}
@@ -512,7 +515,7 @@ def test_no_decision_fails_while_its_subject_is_erased_over_and_over(erased: Era
         for entry in told.owner.get(f"/agents/{agent_id}/activity?limit=1000").json()["activities"]:
             states[entry["content"]] += 1
             assert (entry["user_intent"] is not None) is (entry["content"] == "kept")
-    assert sum(states.values()) == 120
+    assert sum(states.values()) == 121
     assert states["erased"] > 0
     told.erase("in flight")
     for agent_id in agents:
@@ -664,3 +667,28 @@ def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -
         assert not services.judgements._kept
         assert not services.engines._known
         assert gate.verify_action(agent, action, {"conversation_id": "d", "step_number": 1}).decision == "APPROVED"
+
+
+@spec("7.1", "9.2")
+@pytest.mark.parametrize("how", ["missing", "of another node", "none"])
+def test_nothing_is_decided_without_the_key_that_everything_is_kept_under(tmp_path: Path, how: str) -> None:
+    """With another one no step would be known again: P2."""
+    place, there = tmp_path / "data", {"conversation_id": "c", "step_number": 1}
+    with qwed.open(place) as gate:
+        agent = gate.register_agent(name="kept", principal_id=PRINCIPAL).agent_id
+        assert gate.verify_action(agent, SUM, there).decision == "APPROVED"
+    file = place / MASTER_FILE
+    kept = file.read_text()
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_text("0" * 64 if how == "of another node" else "no key")
+    with pytest.raises(VaultError, match=MASTER_FILE):
+        qwed.open(place)
+    started = subprocess.run([*SERVE, "--data-dir", str(place)], capture_output=True, text=True, timeout=60)
+    assert (started.returncode, started.stderr.count("\n"), MASTER_FILE in started.stderr) == (2, 1, True)
+    assert file.exists() is (how != "missing")
+    file.write_text(kept)
+    file.chmod(0o600)
+    with qwed.open(place) as gate:
+        assert gate.verify_action(agent, SUM, there).error["code"] == "QWED-AGENT-LOOP-002"

@@ -1,6 +1,7 @@
 """Long records, written straight into a store: what an agent would have left after a busy month."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from qwed.gate.door import Gate
 from qwed.kernel.change import change_of
@@ -39,10 +40,11 @@ def _decide(gate: Gate, agent: Agent, number: int, at: float) -> None:
     store, decision = gate.services.store, _KINDS[number % 10]
     key = gate.services.vault.key_of_agent(agent)
     activity = _activity(key, agent, number, decision, at)
-    reservation = None
+    reservation: Reservation | None = None
     if decision.commits:
-        reservation = store.reserve_step(agent, f"history {number}", Step(1, f"{number}"))
-        assert isinstance(reservation, Reservation)
+        taken = store.reserve_step(agent, f"history {number}", Step(1, f"{number}"))
+        assert isinstance(taken, Reservation)
+        reservation = taken
     outcome = store.settle(Settlement(agent=agent, activity=activity, decision=decision, reservation=reservation))
     if reservation is not None:
         store.release(reservation)
@@ -78,5 +80,5 @@ def _activity(key: SubjectKey, agent: Agent, number: int, decision: Decision, at
 
 def _execute(gate: Gate, agent: Agent, at: float) -> None:
     organisation = agent.organisation_id
-    known = {"agent_id": agent.agent_id, "about": timed_id("act", at), "success": True}
+    known: dict[str, Any] = {"agent_id": agent.agent_id, "about": timed_id("act", at), "success": True}
     gate.services.store.change(change_of(Event.EXECUTED, "gate", organisation, at, gate.services, **known))

@@ -44,6 +44,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "llm_api_key": ("sk-something", "sk-something"),
     "llm_model": ("small", "small"),
     "batch_ttl_seconds": ("63", 63),
+    "content_retention_days": ("90", 90),
     "startup_hooks_allow": (" AB , cd,,", frozenset({"ab", "cd"})),
 }
 
@@ -72,6 +73,7 @@ BAD: dict[str, list[str]] = {
     "max_upload_bytes": ["10MiB"],
     "llm_base_url": ["models.example/v1", "file:///etc/passwd", "https://user:word@models.example", "https://"],
     "batch_ttl_seconds": ["a week"],
+    "content_retention_days": ["a month", "-1", "0.5"],
     "approval_ttl_seconds": ["-1"],
     "attestation_ttl_seconds": ["x"],
     "idempotency_ttl_seconds": ["x"],

@@ -26,6 +26,8 @@ MOST_EACH = 64
 HEARTBEAT_SECONDS = 15.0
 PAUSE_SECONDS = 0.05
 """Between two times that the listeners of one organisation are woken: many commits are one page then."""
+MOST_READING = 2
+"""Looks at the log at a time: however many come back after a day, there is time for decisions."""
 RETRY_MS = 1_000
 HEADERS = (
     (b"content-type", b"text/event-stream"),
@@ -89,6 +91,7 @@ class Listeners:
         """Logs that have grown, and whose listeners are about to be woken."""
         self._lock = threading.Lock()
         self._woken: dict[str, float] = {}
+        self._turns = asyncio.Semaphore(MOST_READING)
         self._reading: dict[tuple[str, int], asyncio.Future[list[Message]]] = {}
 
     def refuse(self, organisation_id: str) -> Problem | None:
@@ -108,6 +111,7 @@ class Listeners:
         if loop is not self._loop:
             # What was on its way in another loop does not arrive any more.
             self._loop = loop
+            self._turns = asyncio.Semaphore(MOST_READING)
             self._rung.clear()
             self._woken.clear()
         self._ears.setdefault(organisation_id, set()).add(ear)
@@ -161,11 +165,14 @@ class Listeners:
         place = (organisation_id, from_index)
         reading = self._reading.get(place)
         if reading is None:
-            reading = asyncio.ensure_future(asyncio.to_thread(messages, organisation_id, from_index, self.store))
-            self._reading[place] = reading
+            reading = self._reading[place] = asyncio.ensure_future(self._look(organisation_id, from_index))
             reading.add_done_callback(lambda over: self._read(place, over))
         # Shielded: one who leaves does not take the page away from the others.
         return await asyncio.shield(reading)
+
+    async def _look(self, organisation_id: str, from_index: int) -> list[Message]:
+        async with self._turns:
+            return await asyncio.to_thread(messages, organisation_id, from_index, self.store)
 
     def _read(self, place: tuple[str, int], over: asyncio.Future[list[Message]]) -> None:
         del self._reading[place]

@@ -9,6 +9,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from qwed.api.body import Refused, malformed, parse_json
 from qwed.api.http import Call
 from qwed.kernel.answer import problem
+from qwed.kernel.request import quoted
 from qwed.words import ErrorCode
 
 FORM = "multipart/form-data"
@@ -26,7 +27,7 @@ def read_form(call: Call) -> dict[str, Any]:
     for name, content, is_file in _Parts(boundary).read(call.body):
         key = "content_base64" if is_file else name
         if key in fields:
-            raise malformed(f"`{'file' if is_file else name[:64]}` stands twice in the form: send it once")
+            raise malformed(f"{quoted('file' if is_file else name)} stands twice in the form: send it once")
         fields[key] = _file(content, call) if is_file else _field(name, content)
     return fields
 
@@ -40,13 +41,13 @@ def _file(content: bytes, call: Call) -> str:
 
 def _field(name: str, content: bytes) -> Any:
     if len(content) > LONGEST_FIELD:
-        raise Refused(problem(ErrorCode.TOO_LARGE, f"`{name[:64]}` is longer than {LONGEST_FIELD} bytes"))
+        raise Refused(problem(ErrorCode.TOO_LARGE, f"{quoted(name)} is longer than {LONGEST_FIELD} bytes"))
     if name in _JSON_FIELDS:
         return _json_field(name, content)
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise malformed(f"`{name[:64]}` is not UTF-8 text") from None
+        raise malformed(f"{quoted(name)} is not UTF-8 text") from None
 
 
 def _json_field(name: str, content: bytes) -> Any:

@@ -4,6 +4,7 @@ import msgspec
 
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
+from qwed.guards.secrets import find_secrets
 from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
@@ -11,10 +12,11 @@ from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.store.parts import ToolChanged
 from qwed.store.protocol import Change
-from qwed.words import ErrorCode, Event, Risk
+from qwed.words import EffectKind, ErrorCode, Event, Risk
 
 _decode = msgspec.json.Decoder(Tool).decode
 _LONGEST_NAME = 128
+_EFFECTS = tuple(EffectKind)
 
 
 async def list_tools(call: Call) -> Response:
@@ -59,6 +61,9 @@ def _read(call: Call) -> Tool | Problem:
         return wrong
     if raw.get("name", name) != name:
         return _bad("`name` in the body is not the tool in the path")
+    effect = raw.get("effect")
+    if effect is not None and effect not in _EFFECTS:
+        return _bad(f"`effect` must be one of {', '.join(_EFFECTS)}, or absent")
     try:
         # A built-in tool keeps what is not said anew: its effect, above all, which no row can talk away.
         known = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
@@ -73,6 +78,9 @@ def _read(call: Call) -> Tool | Problem:
 def _refuse_row(row: Tool) -> Problem | None:
     if len(row.name) > _LONGEST_NAME or not row.name.isprintable() or folded(row.name) != row.name:
         return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
+    if find_secrets(row.name):
+        # It stands in the log for good, and masked it would be another tool.
+        return _bad("`name` carries a secret: use a name")
     if row.verification_engine not in (None, "sql", "code", "math", "logic", "path", "shell"):
         return _bad("`verification_engine` must be sql, code, math, logic, path, shell or absent")
     known = TOOLS.get(row.name)

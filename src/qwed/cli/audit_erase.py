@@ -50,6 +50,7 @@ def erase_here(subject: str, directory: Path) -> bool:
     """Open the directory, which no server may have open; whether there was anything to erase."""
     from qwed.gate import GateError, open_gate
     from qwed.kernel.soundness import LogDamaged
+    from qwed.ledger.vault import VaultError
     from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
 
@@ -60,5 +61,5 @@ def erase_here(subject: str, directory: Path) -> bool:
             return bool(gate.erase(subject).erased)
     except DataDirectoryInUse:
         raise Unreadable(f"a server runs on {directory}: name it with --url, such as http://127.0.0.1:8000") from None
-    except (GateError, LogDamaged, NewerDatabase, OSError, ValueError) as error:
+    except (GateError, LogDamaged, NewerDatabase, VaultError, OSError, ValueError) as error:
         raise Unreadable(str(error)) from None

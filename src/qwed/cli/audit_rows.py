@@ -55,6 +55,11 @@ def leaf_in(text: str) -> Leaf | None:
         return None
 
 
+def same_moment(at: object, kept: Leaf) -> bool:
+    """Whether a column names the moment of the leaf; SQLite reads a decimal to within its last digit."""
+    return isinstance(at, float) and -_ROUNDING <= at * 1000 - kept.time_ms < 1 + _ROUNDING
+
+
 class RowCheck:
     """One log, row by row, in order."""
 
@@ -82,8 +87,7 @@ class RowCheck:
             if getattr(row, name) != expected(kept, self._log_id):
                 said = _short(getattr(row, name))
                 yield f"its column `{name}` says `{said}`, its leaf `{expected(kept, self._log_id)}`"
-        # SQLite reads a decimal to within its last digit.
-        if not -_ROUNDING <= row.at * 1000 - kept.time_ms < 1 + _ROUNDING:
+        if not same_moment(row.at, kept):
             yield f"its column `at` says `{row.at}`, its leaf `{kept.time_ms / 1000}`"
 
     def _nodes(self, row: KeptActivity) -> Iterator[str]:

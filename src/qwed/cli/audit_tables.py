@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from qwed.cli.audit_rows import Findings, leaf_in
+from qwed.cli.audit_rows import Findings, leaf_in, same_moment
 from qwed.ledger.leaf import Leaf
 from qwed.store.reader import AskedApproval, Reader
 from qwed.words import Decision, Event
@@ -77,9 +77,10 @@ class TableCheck:
         approval = self._reader.approval_of(kept.activity_id)
         if approval is None:
             return "the approval it asked for is gone"
-        told = (approval.organisation_id, approval.agent_id, approval.requested_by)
-        if told != (self._log_id, kept.agent_id, kept.by):
-            return f"the approval `{approval.approval_id}` does not say who asked for it"
+        kind = "action" if kept.event is None else "trust_elevation"
+        told = (approval.organisation_id, approval.agent_id, approval.requested_by, approval.kind)
+        if told != (self._log_id, kept.agent_id, kept.by, kind) or not same_moment(approval.created_at, kept):
+            return f"the approval `{approval.approval_id}` does not say who asked for it, when, and for what"
         return None
 
     def _settled(self, kept: Leaf) -> Wrong:
@@ -94,19 +95,21 @@ class TableCheck:
         return None
 
     def _execution(self, kept: Leaf) -> Wrong:
-        success = self._reader.execution_of(kept.about)
-        if success is None:
+        found = self._reader.execution_of(kept.about)
+        if found is None:
             return "the execution it reports is gone"
         self._executed += 1
-        if success == kept.success:
+        success, at = found
+        if success == kept.success and same_moment(at, kept):
             return None
-        return f"the execution it reports now says {'success' if success else 'failure'}"
+        return f"the execution it reports now says {'success' if success else 'failure'} at `{at}`"
 
     def _revocation(self, kept: Leaf) -> Wrong:
         found = self._reader.revocation_of(kept.about)
-        if found is not None and (found.organisation_id, found.activity_id) == (self._log_id, kept.activity_id):
+        told = None if found is None else (found.organisation_id, found.activity_id)
+        if found is not None and told == (self._log_id, kept.activity_id) and same_moment(found.at, kept):
             return None
-        return f"the revocation of `{kept.about}` is gone"
+        return f"the revocation of `{kept.about}` is gone, or another"
 
     def _erasure(self, kept: Leaf) -> Wrong:
         self._erased.add(kept.about or "")

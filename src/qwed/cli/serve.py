@@ -13,6 +13,8 @@ from qwed.settings import Settings, SettingsError, settings_from, unknown_variab
 
 _GRACE = 30
 _SWITCH_SECONDS = 0.0005
+_ACKNOWLEDGE_MS = 60_000
+"""How long what we have sent may go without being acknowledged."""
 _MOST_FILES = 65_536
 _OWN_FILES = 128
 """Open files that are no connections: the database, the workers, what a webhook needs."""
@@ -56,6 +58,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.kernel.soundness import LogDamaged
     from qwed.kernel.wiring import open_services
     from qwed.ledger.keyring import KeyringError
+    from qwed.ledger.vault import VaultError
     from qwed.store.migrate import NewerDatabase
     from qwed.store.sqlite import DataDirectoryInUse
     from qwed.witness.places import require_places
@@ -68,7 +71,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     try:
         require_places(settings)
         opened = open_services(settings)
-    except (DataDirectoryInUse, KeyringError, LogDamaged, NewerDatabase, PermissionError, SettingsError) as error:
+    except (KeyringError, LogDamaged, VaultError, SettingsError) as error:
+        return _sorry(str(error))
+    except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
         return _sorry(str(error))
     app = App(opened.services)
     config = uvicorn.Config(
@@ -111,6 +116,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Every connection has it from here: one whose other end lost its power ends, however seldom we write to it.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _ACKNOWLEDGE_MS)
         listening.bind((host, port))
         listening.listen(2048)
     except OSError:

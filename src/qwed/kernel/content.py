@@ -1,5 +1,6 @@
 """What an action carries: secrets, personal data, privileged targets."""
 
+from collections.abc import Iterable
 from threading import Lock
 from typing import NamedTuple
 
@@ -67,10 +68,15 @@ def texts_of(action: Action) -> list[tuple[str, str]]:
 
 def name_at(path: str) -> str:
     """The name nearest to a text: `users.0.password` and `password.3` are both a password."""
-    return next((part for part in reversed(path.split(".")) if not part.isdigit()), "")
+    return next((part for part in reversed(path.split(".")) if part and not part.isdigit()), "")
 
 
 def told_by_name(path: str, text: str) -> tuple[Finding, ...]:
     """A value that is only telling beside its name: `{"password": "..."}` reads like an assignment."""
     name = name_at(path)
     return find_secrets(f'{name} = "{text}"') if name and name != text else ()
+
+
+def holds_secret(texts: Iterable[tuple[str, str]]) -> bool:
+    """Whether one of these texts, each with its path, is or carries a secret."""
+    return any(find_secrets(text) or told_by_name(path, text) for path, text in texts)

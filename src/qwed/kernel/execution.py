@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from qwed.guards.text import strings_in
 from qwed.kernel.actions import ActionView, action_view, permitted_view
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import change_of, keep
+from qwed.kernel.content import holds_secret
 from qwed.kernel.record_views import result_place
 from qwed.kernel.services import Services
 from qwed.ledger.vault import SubjectKey
@@ -21,7 +23,7 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Report(NamedTuple):
-    """What is said about an execution. Of the result only its hash is kept."""
+    """What is said about an execution. Of the result only its hash is kept, and of one with a secret not even that."""
 
     success: bool
     result_hash: str | None
@@ -57,7 +59,13 @@ def _hash_of(raw: Mapping[str, Any]) -> str | Problem | None:
         return problem(ErrorCode.NOT_DETERMINISTIC, f"`result`: {error}")
     if stated not in (None, computed):
         return problem(ErrorCode.MALFORMED, "`result_hash` is not the hash of `result`")
-    return computed
+    # A hash lets whoever reads it guess; of what holds a secret, none is kept.
+    return None if _unhashable(raw["result"]) else computed
+
+
+def _unhashable(result: Any) -> bool:
+    strings = strings_in(result)
+    return not strings.complete or holds_secret(strings)
 
 
 async def log_execution(

@@ -4,7 +4,8 @@ A message may hold a secret beside other text, where nobody would recognise it; 
 action are replaced too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -17,6 +18,9 @@ from qwed.kernel.request import Action
 
 _TELLING = 4
 """Characters: anything shorter stands in half of all texts by accident."""
+_PART = 12
+"""Characters of a secret that give it away where a message has cut it short or taken it to pieces."""
+_MOST_PARTS = 1 << 16
 
 
 class Hiding:
@@ -29,11 +33,35 @@ class Hiding:
         # The longest first, so that no part of one is left over.
         self._found = sorted(found.items(), key=lambda item: -len(item[0]))
 
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        known = "\0".join(secret for secret, _kind in self._found)[:_MOST_PARTS]
+        windows = (known[at : at + _PART] for at in range(len(known) - _PART + 1))
+        return frozenset(window for window in windows if "\0" not in window)
+
     def text(self, text: str) -> str:
-        """The text without them."""
+        """What is said, without them and without parts of them."""
+        return mask(self._without_parts(self.whole(text)))
+
+    def whole(self, text: str) -> str:
+        """The text without them wherever one stands as it was sent."""
         for secret, kind in self._found:
             text = text.replace(secret, f"[secret:{kind}]")
-        return mask(text)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """The JSON value of the action itself, already masked, without them where nothing else tells of them."""
+        return _in_texts(value, self.whole)
+
+    def _without_parts(self, text: str) -> str:
+        places = [at for at in range(len(text) - _PART + 1) if text[at : at + _PART] in self._parts]
+        kept: list[str] = []
+        end = 0
+        for at in places:
+            if at >= end:
+                kept += (text[end:at], "[secret:part]")
+            end = at + _PART
+        return "".join((*kept, text[end:])) if places else text
 
     def verification(self, said: Verification) -> Verification:
         """What was found, without them."""
@@ -45,14 +73,19 @@ class Hiding:
         return answer if answer.error is None else msgspec.structs.replace(answer, error=self._problem(answer.error))
 
     def _problem(self, said: Problem) -> Problem:
-        return msgspec.structs.replace(said, message=self.text(said.message), details=self._value(said.details))
+        return msgspec.structs.replace(said, message=self.text(said.message), details=self.said(said.details))
 
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            return {name: self._value(item) for name, item in value.items()}
-        return [self._value(item) for item in value] if isinstance(value, list | tuple) else value
+    def said(self, value: Any) -> Any:
+        """A JSON value that is said about the action, without them."""
+        return _in_texts(value, self.text)
+
+
+def _in_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(str(name)): _in_texts(item, change) for name, item in value.items()}
+    return [_in_texts(item, change) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _secrets_in(path: str, text: str) -> dict[str, str]:

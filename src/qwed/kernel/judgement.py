@@ -71,16 +71,16 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
     content = read_content(case.action) if case.verdict is None else case.content
     secret = bool(content.secrets)
     tool_name = subject.name if called else (case.action.tool if policies is not None else None)
-    if secret:
-        hiding = Hiding(case.action)
+    hiding = Hiding(case.action) if secret else None
+    if hiding is not None:
         verification = None if verification is None else hiding.verification(verification)
         refusal = None if refusal is None else hiding.refusal(refusal)
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else hiding.text(tool_name)
     executable_hash = (case.executable or case.action).hash
     payload = Payload(
-        action=shown_action(case.action, secret=secret),
-        corrected=masked(case.corrected) if secret else case.corrected,
+        action=shown_action(case.action, hiding),
+        corrected=case.corrected if hiding is None else hiding.value(masked(case.corrected)),
         error=error,
         verification=verification,
         # What carried a secret leaves no hash of it, unless that is what may be executed.

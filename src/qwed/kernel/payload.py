@@ -8,6 +8,7 @@ import msgspec
 
 from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, Verification
+from qwed.kernel.hiding import Hiding
 from qwed.kernel.masking import masked
 from qwed.kernel.request import Action
 from qwed.ledger.attest import Chain
@@ -46,9 +47,11 @@ def with_more(text: str, conversation_id: str | None, chain: Chain | None) -> st
     return text
 
 
-def shown_action(action: Action, *, secret: bool) -> Any:
+def shown_action(action: Action, hiding: Hiding | None) -> Any:
     """The action as it is kept. What is kept of a secret is that there was one."""
-    return masked(msgspec.json.decode(action.canonical)) if secret else msgspec.Raw(action.canonical)
+    if hiding is None:
+        return msgspec.Raw(action.canonical)
+    return hiding.value(masked(msgspec.json.decode(action.canonical)))
 
 
 @lru_cache(maxsize=4096)
@@ -57,6 +60,8 @@ def shown_name(conversation_id: str) -> str:
     return mask(conversation_id)
 
 
-def shown_text(text: str | None) -> str | None:
-    """What was said about a request, as it is kept."""
-    return None if text is None else mask(text)
+def shown_text(text: str | None, hiding: Hiding | None = None) -> str | None:
+    """What was said about a request, as it is kept; without what only the action tells to be a secret."""
+    if text is None:
+        return None
+    return mask(text if hiding is None else hiding.whole(text))

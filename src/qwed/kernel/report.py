@@ -111,7 +111,8 @@ def _span_of(asked: Asked, services: Services) -> tuple[float, float] | Problem:
         return span
     # The next millisecond: whatever has happened by now is before it.
     until = (int(services.clock.now() * 1000) + 1) / 1000 if span.until is None else span.until
-    since = until - USUAL_DAYS * DAY if span.since is None else span.since
+    # Not before there was anything to record: not every earlier moment can be written.
+    since = max(until - USUAL_DAYS * DAY, 0.0) if span.since is None else span.since
     if since >= until:
         return problem(ErrorCode.BAD_OPTION, f"`from` must be before `to`, which is {rfc3339(until)}")
     if until - since > MOST_DAYS * DAY:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from qwed.guards.secrets import find_secrets, mask
 from qwed.kernel.answer import Answer, denied
 from qwed.words import ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
 
@@ -15,6 +16,8 @@ STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", 
 LONGEST_NAME = 256
 _HEX = frozenset("0123456789abcdef")
 _CHAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LONGEST_READ = 4096
+"""Characters of a name that are looked at for a message, which shows far fewer."""
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -249,14 +252,21 @@ def read_options(raw: Any) -> Options | Answer:
     except (KeyError, TypeError):
         return denied(ErrorCode.BAD_OPTION, "`options.risk_threshold` must be low, medium, high or critical")
     chain_id = raw.get("chain_id")
-    if chain_id is not None and not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
+    wrong = None if chain_id is None else _refuse_chain(chain_id)
+    return wrong or Options(require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id)
+
+
+def _refuse_chain(chain_id: Any) -> Answer | None:
+    if not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
         return denied(ErrorCode.BAD_OPTION, "`options.chain_id` must be 1 to 64 letters, digits, `_` or `-`")
-    return Options(require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id)
+    # It stands in every attestation of the chain, and masked it would be another one.
+    return denied(ErrorCode.BAD_OPTION, "`options.chain_id` carries a secret: use an id") if find_secrets(chain_id) else None
 
 
 def quoted(name: object) -> str:
-    """User input for a message: in backticks, one line, short."""
-    text = "".join(char if char.isprintable() else "?" for char in str(name)[:64])
+    """User input for a message: in backticks, one line, short, without its secrets."""
+    # Masked before it is cut: half of a secret is not recognised any more.
+    text = "".join(char if char.isprintable() else "?" for char in mask(str(name)[:_LONGEST_READ])[:64])
     return f"`{text}`"
 
 

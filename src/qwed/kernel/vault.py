@@ -1,10 +1,11 @@
 """Content and whom it is about: sealed on its way into the store, opened on its way out, gone when it was erased."""
 
 from collections import OrderedDict
+from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
-from qwed.ledger.vault import Master, SubjectKey, VaultError
+from qwed.ledger.vault import Master, SubjectKey, VaultError, existing_master, master_from
 from qwed.store.agent import Agent
 from qwed.store.protocol import Entry, KeptApproval, Store, Subject
 from qwed.words.clock import Clock
@@ -17,6 +18,23 @@ _REMEMBERED = 20_000
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def opened_master(file: Path, store: Store) -> Master:
+    """The node's own key; VaultError where it is gone, or not the one that what is kept was sealed under.
+
+    Another one would open nothing and know no step again: whatever was decided could be asked for a second time.
+    """
+    known = store.some_subject()
+    try:
+        master = master_from(file) if known is None else existing_master(file)
+    except FileNotFoundError:
+        raise VaultError(f"{file} is missing, and no other key opens what is kept: restore it from a backup") from None
+    except ValueError as error:
+        raise VaultError(f"{error}: restore it from a backup") from None
+    if known is not None and known.key is not None:
+        master.unwrap(known.subject_id, known.key)
+    return master
 
 
 class Content(NamedTuple):

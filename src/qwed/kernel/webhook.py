@@ -2,8 +2,9 @@
 
 import secrets
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from qwed.guards.secrets import find_secrets
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import NOTICES, Actor, change_of, keep
@@ -29,6 +30,9 @@ def read_wish(raw: Any) -> Wish | Problem:
         return wrong
     if not isinstance(raw.get("url"), str):
         return problem(ErrorCode.MISSING_FIELD, "`url` is required and must be a string")
+    if find_secrets(raw["url"]) or find_secrets(unquote(raw["url"])):
+        message = "`url` carries a secret, which would be kept and shown with it: leave it out, notices are signed"
+        return problem(ErrorCode.BAD_OPTION, message)
     given = raw.get("events")
     events = list(NOTICES) if given is None else given
     if not isinstance(events, list) or not events or any(event not in NOTICES for event in events):

@@ -11,11 +11,11 @@ from qwed.engines.verdicts import Verdicts
 from qwed.kernel.organisations import minted
 from qwed.kernel.services import Services
 from qwed.kernel.soundness import require_sound
-from qwed.kernel.vault import Vault
+from qwed.kernel.vault import Vault, opened_master
 from qwed.ledger.attest import Signer
 from qwed.ledger.keyring import Keyring, fresh_keyring, open_keyring
 from qwed.ledger.sequencer import Sequencer
-from qwed.ledger.vault import MASTER_FILE, fresh_master, master_from
+from qwed.ledger.vault import MASTER_FILE, fresh_master
 from qwed.settings import Settings, SettingsError
 from qwed.store.protocol import Store
 from qwed.store.sqlite import MEMORY, SqliteStore
@@ -61,7 +61,7 @@ def _around(
     store: Store, settings: Settings, clock: Clock, directory: Path | None, sequencer: Sequencer, keyring: Keyring
 ) -> Opened:
     require_sound(store, keyring)
-    master = fresh_master() if directory is None else master_from(directory / MASTER_FILE)
+    master = fresh_master() if directory is None else opened_master(directory / MASTER_FILE, store)
     pool = EnginePool(ENGINES.values(), size=settings.engine_workers or None, memory_mb=settings.engine_memory_mb)
     services = Services(
         store=store,

@@ -59,7 +59,7 @@ def title(data: ReportData) -> Story:
             "is given; section 10 says how to check that without trusting whoever made this report. Times are UTC."
         ),
         marked_up(data.mapping.statement, NOTE),
-        marked_up("Characters that the typeface lacks are printed as code points, such as [U+00E9] for é.", NOTE),
+        marked_up("Characters that the typeface lacks are printed as their code points, such as [U+4E2D].", NOTE),
     ]
 
 

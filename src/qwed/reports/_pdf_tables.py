@@ -1,8 +1,8 @@
 """Tables that break over pages and repeat their heads, and the columns of ids at the end."""
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape  # nosec B406 - writes text, reads none
 
 from reportlab.lib import colors
 from reportlab.platypus import Flowable, LongTable, Table, TableStyle
@@ -94,7 +94,7 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> LongTable:
 
 def facts(rows: Sequence[tuple[str, Any]]) -> Table:
     """Names on the left, what they stand for on the right."""
-    cells = [[Paragraph(escape(name), LABEL), _text(value)] for name, value in rows]
+    cells = [[Paragraph(escape(name, quote=False), LABEL), _text(value)] for name, value in rows]
     table = Table(cells, colWidths=[112, WIDTH - 112], hAlign="LEFT")
     table.setStyle(_FACTS)
     return table

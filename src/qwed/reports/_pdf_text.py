@@ -4,9 +4,9 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from itertools import groupby
 from typing import Any, cast
-from xml.sax.saxutils import escape  # nosec B406 - writes text, reads none
 
 from reportlab.lib import colors
 from reportlab.lib.enums import TA_RIGHT
@@ -111,12 +111,12 @@ class Paragraph(Plain):
 
 def said(text: str | None, style: ParagraphStyle = CELL) -> Paragraph:
     """A text that came from outside, as a paragraph; a dash where there is none."""
-    return Paragraph(BLANK if text is None else escape(shortened(text)), style)
+    return Paragraph(BLANK if text is None else escape(shortened(text), quote=False), style)
 
 
 def marked_up(text: str, style: ParagraphStyle = BODY) -> Paragraph:
     """A sentence of ours, with what stands in backticks in the typeface of commands."""
-    parts = escape(printable(text)).split("`")
+    parts = escape(printable(text), quote=False).split("`")
     for place in range(1, len(parts), 2):
         parts[place] = f'<font name="{MONO}">{parts[place]}</font>'
     return Paragraph("".join(parts), style)
@@ -126,7 +126,7 @@ def identifier(text: str | None) -> Paragraph:
     """An id, a hash or a signature: equal widths, broken wherever the line ends."""
     if text is None:
         return said(None)
-    return Paragraph(escape("".join(_ascii(text))), ID)
+    return Paragraph(escape("".join(_ascii(text)), quote=False), ID)
 
 
 def _ascii(text: str) -> Iterator[str]:

@@ -53,6 +53,8 @@ class AskedApproval(NamedTuple):
     activity_id: str
     state: str
     cost: int
+    created_at: float
+    kind: str
     requested_by: str
     resolution: str | None
     resolved_in: str | None
@@ -64,6 +66,7 @@ class Revoked(NamedTuple):
     attestation_id: str
     organisation_id: str
     activity_id: str
+    at: float
 
 
 class Found(NamedTuple):
@@ -164,10 +167,10 @@ class Reader:
         found = self._rows(_STRAY_EXECUTIONS) if organisation_id is None else self._rows(_EXECUTIONS, organisation_id)
         return (row[0] for row in found)
 
-    def execution_of(self, activity_id: str | None) -> bool | None:
-        """Whether the activity was executed with success; None where nothing is known of that."""
-        row = self._one("SELECT success FROM executions WHERE activity_id = ?", activity_id)
-        return None if row is None else bool(row[0])
+    def execution_of(self, activity_id: str | None) -> tuple[bool, float] | None:
+        """Whether the activity was executed with success, and when; None where nothing is known of that."""
+        row = self._one("SELECT success, at FROM executions WHERE activity_id = ?", activity_id)
+        return None if row is None else (bool(row[0]), row[1])
 
     def revocations(self, organisation_id: str) -> Iterator[Revoked]:
         """The attestations an organisation has revoked."""

@@ -48,6 +48,11 @@ class SubjectTable(Archive):
         row = self._one(_SELECT + "WHERE subject_id = ?", (subject_id,))
         return None if row is None else Subject(*row)
 
+    def some_subject(self) -> Subject | None:
+        """One of all subjects there ever were, a living one if there is one."""
+        row = self._one(_SELECT + "WHERE key IS NOT NULL LIMIT 1", ()) or self._one(_SELECT + "LIMIT 1", ())
+        return None if row is None else Subject(*row)
+
     def add_subject(self, subject: Subject) -> Ticket[None]:
         """Keep a new subject: on disk no later than whatever is written after it."""
         return self._write(("INSERT INTO subjects VALUES (?, ?, ?, ?, ?, ?)", tuple(subject)))

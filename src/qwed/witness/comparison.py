@@ -14,6 +14,7 @@ from qwed.ledger.merkle import Place, joined, peaks
 from qwed.ledger.sequencer import Head, head_from
 from qwed.witness.lines import heads_in
 
+LARGEST = 1 << 53
 TURN = 256
 """Lines after which others have their turn."""
 
@@ -84,9 +85,11 @@ async def _heads(file: Path, strange: Counter[str]) -> AsyncIterator[Head]:
 
 def _typed(head: Mapping[str, Any]) -> Head | None:
     try:
-        return msgspec.convert(head, Head)
+        found = msgspec.convert(head, Head)
     except msgspec.ValidationError:
         return None
+    sound = 0 <= found.size <= LARGEST and found.log_id.isascii() and found.log_id.isprintable()
+    return found if sound else None
 
 
 def contradiction(head: Head, log: Log, keyring: Keyring) -> Contradiction | bool:

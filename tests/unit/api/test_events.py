@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -175,6 +176,48 @@ def test_a_hundred_at_the_same_place_look_once(house: House) -> None:
             await each.aclose()
 
     play(act)
+
+
+def test_many_who_come_back_look_at_the_log_two_at_a_time(house: House) -> None:
+    house.act(30)
+    looking = Looking(house.store)
+    house.listened_to(looking)
+
+    async def act() -> None:
+        streams = [house.follow(last=place) for place in range(20)]
+        told = [aiter(each) for each in streams]
+        await asyncio.gather(*map(anext, told))
+        texts = await asyncio.gather(*map(anext, told))
+        assert [ids_of(text)[0] for text in texts] == list(range(1, 21))
+        assert looking.most == 2
+        for each in streams:
+            await each.aclose()
+
+    play(act)
+
+
+class Looking:
+    """A store that knows how many look at its log at once."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self._now = 0
+        self.most = 0
+        self._lock = threading.Lock()
+        self._two = threading.Barrier(2, timeout=20)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def entries(self, *given: Any) -> Any:
+        """What is there, once a second one looks too."""
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        self._two.wait()
+        with self._lock:
+            self._now -= 1
+        return self._real.entries(*given)
 
 
 def test_many_commits_wake_a_listener_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from tests.support.clock import HandClock
 
 LETTER = {"type": "send_email", "parameters": {"to": "user@example.com", "body": "It has shipped"}}
 ATTACK = {"type": "execute_code", "code": "import os\nos.system('rm -rf /')"}
+GENEROUS: Any = {"trust_min_days": 0, "trust_min_actions": 0, "trust_max_denial_rate": 1.0}
 DAY = 86_400
 
 
@@ -52,7 +53,7 @@ def made_in(place: Path) -> History:
     hands = HandClock()
     data, heads = place / "data", place / "heads.jsonl"
     tokens: list[Any] = []
-    with qwed.open(data, clock=hands.clock(), approval_ttl_seconds=60) as gate:
+    with qwed.open(data, clock=hands.clock(), approval_ttl_seconds=60, **GENEROUS) as gate:
         owner = Actor(GATE, gate.organisation_id, "owner")
         made = in_thread(add_organisation("second", owner, gate.services), 30)
         other = Gate(Opened(gate.services, made.organisation_id, None))
@@ -107,6 +108,8 @@ def _people(gate: Gate, hands: HandClock) -> None:
     gate.reactivate_agent(careful, "found it")
     gate.file_complaint(gate.register_agent(name="rude", principal_id="bob").agent_id, "it was rude")
     gate.reduce_trust(careful, 0, "until it is clear")
+    for level, settle in ((1, gate.approve), (2, gate.reject)):
+        settle(gate.request_trust_change(careful, level, "it is").approval_id, reason="as you say")
 
 
 def _house(gate: Gate) -> None:

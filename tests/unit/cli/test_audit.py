@@ -94,6 +94,7 @@ def test_a_history_has_every_kind_of_thing_in_it(history: History) -> None:
     with hand(history.data) as connection:
         events = {row[0] for row in connection.execute("SELECT event || decision FROM activities")}
     assert {"APPROVED", "CORRECTED", "DENIED", "PENDING", "approved", "rejected", "expired", "executed"} <= events
+    assert {"trust_requested", "trust_raised", "signing_key_rotated", "trust_lowered", "complaint"} <= events
     assert {"trust_degraded", "erased", "attestation_revoked", "halted", "organisation_added", "key_revoked"} <= events
 
 
@@ -395,7 +396,11 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "who asked is another": (
         sql("UPDATE approvals SET requested_by = 'key_x' WHERE state = 'pending'"),
-        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it",
+        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it, when, and for what",
+    ),
+    "what was asked for is another thing": (
+        sql("UPDATE approvals SET kind = 'trust_elevation' WHERE state = 'pending'"),
+        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it, when, and for what",
     ),
     "an approval nobody asked for": (
         sql(
@@ -407,7 +412,11 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "an execution fails no more": (
         sql(f"UPDATE executions SET success = 1 WHERE activity_id = {_EXECUTED}"),
-        r"entry \d+: the execution it reports now says success",
+        r"entry \d+: the execution it reports now says success at ",
+    ),
+    "an execution was at another time": (
+        sql("UPDATE executions SET at = at + 60 WHERE success = 0"),
+        r"entry \d+: the execution it reports now says failure at ",
     ),
     "an execution is removed": (
         sql(f"DELETE FROM executions WHERE activity_id = {_EXECUTED}"),
@@ -426,6 +435,10 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     "a revocation is removed": (
         sql("DELETE FROM revocations"),
         r"entry \d+: the revocation of `att_[0-9a-f]+` is gone",
+    ),
+    "a revocation was at another time": (
+        sql("UPDATE revocations SET at = at + 60"),
+        r"entry \d+: the revocation of `att_[0-9a-f]+` is gone, or another",
     ),
     "a revocation nobody made": (
         sql(f"INSERT INTO revocations VALUES ('att_x', {_SECOND}, 'act_x', 0)"),

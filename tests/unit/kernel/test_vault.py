@@ -1,8 +1,9 @@
-"""The keys of the subjects as the kernel holds them: one for each, none that is not on disk, none that was destroyed."""
+"""The keys of subjects as the kernel holds them: one for each, none that is not on disk, none that was destroyed."""
 
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from qwed.kernel import vault as vaults
 from qwed.kernel.vault import ERASED, EXPIRED, KEPT, TAMPERED, Content, Vault
-from qwed.ledger.vault import SubjectKey, fresh_master
+from qwed.ledger.vault import SubjectKey, VaultError, fresh_master
 from qwed.store.parts import SubjectErased
 from qwed.store.protocol import Entry, StoreError
 from qwed.words import Decision
@@ -48,9 +49,7 @@ class Desk:
         """An activity whose content is sealed with the key."""
         agent: Any = self.shop.store.find_agent("agent_1")
         sealed = key.seal(name, TEXT)
-        self.shop.settle(
-            agent, None, Decision.DENIED, activity_id=name, subject_id=key.subject_id, payload=sealed
-        )
+        self.shop.settle(agent, None, Decision.DENIED, activity_id=name, subject_id=key.subject_id, payload=sealed)
 
     def content(self, name: str) -> Content:
         found = self.shop.store.find_activity("agent_1", name)
@@ -83,10 +82,10 @@ def _together(*calls: Callable[[], Any]) -> list[Any]:
 def test_a_subject_has_the_same_key_every_time_also_after_a_restart(desk: Desk) -> None:
     first = desk.key()
     assert desk.key() is first
-    desk.keep(first, "act_1")
+    desk.keep(first, "kept_1")
     desk.restart()
     assert desk.key().subject_id == first.subject_id
-    assert desk.content("act_1") == (KEPT, TEXT)
+    assert desk.content("kept_1") == (KEPT, TEXT)
 
 
 def test_subjects_and_organisations_have_keys_of_their_own(desk: Desk) -> None:
@@ -106,11 +105,11 @@ def test_the_table_names_nobody(desk: Desk) -> None:
 
 def test_threads_that_ask_for_a_new_subject_at_once_get_one_key(desk: Desk) -> None:
     for number in range(10):
-        keys = _together(*[lambda number=number: desk.key(f"new {number}")] * 6)
+        keys = _together(*[partial(desk.key, f"new {number}")] * 6)
         assert len({key.subject_id for key in keys}) == 1
     desk.restart()
     for number in range(10):
-        desk.keep(desk.key(f"new {number}"), f"act_{number}")
+        desk.keep(desk.key(f"new {number}"), f"kept_{number}")
 
 
 def test_two_keys_that_were_made_at_once_are_erased_together(desk: Desk) -> None:
@@ -121,9 +120,9 @@ def test_two_keys_that_were_made_at_once_are_erased_together(desk: Desk) -> None
     desk.shop.store.durable().block(30)
     assert keys[0].subject_id != keys[1].subject_id
     for number, key in enumerate(keys):
-        desk.keep(key, f"act_{number}")
+        desk.keep(key, f"kept_{number}")
     desk.erase()
-    assert [desk.content(f"act_{number}").state for number in range(2)] == [ERASED, ERASED]
+    assert [desk.content(f"kept_{number}").state for number in range(2)] == [ERASED, ERASED]
 
 
 def test_no_more_keys_are_held_in_mind_than_there_may_be(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,51 +141,29 @@ def test_no_more_keys_are_held_in_mind_than_there_may_be(desk: Desk, monkeypatch
 def test_whoever_asks_for_a_key_while_holding_the_store_does_not_meet_one_who_asks_the_store(desk: Desk) -> None:
     """A decision that costs trust asks for a key in the middle of its settlement."""
     store, asked = desk.shop.store, threading.Event()
+    found: dict[str, SubjectKey] = {}
 
     def find(*place: Any) -> Any:
         asked.set()
         return store.find_subject(*place)
 
     vault = desk.opened(Instead(store, find_subject=find))
-    threads = ThreadPoolExecutor(2)
-    with store._lock:
-        looking = threads.submit(vault.key_for, ORGANISATION, "ann")
-        assert asked.wait(30)
-        # Asked in a thread of its own, so that this one could give the lock back if it never came.
-        holding = threads.submit(vault.forget)
-        holding.result(30)
-        mine = _within(store, lambda: vault.key_for(ORGANISATION, "bob"))
-    assert looking.result(30).subject_id != mine.subject_id
-    threads.shutdown()
 
+    def look(subject: str) -> None:
+        found[subject] = vault.key_for(ORGANISATION, subject)
 
-def _within(store: Any, ask: Callable[[], Any]) -> Any:
-    """Ask while this thread holds the lock of the store; a lock that is never given is a failure, not a wait."""
-    assert store._lock._is_owned()
-    return ask()
+    def settle() -> None:
+        with store._lock:
+            looking.start()
+            assert asked.wait(30)
+            look("bob")
 
-
-def test_a_decision_that_costs_trust_and_new_subjects_at_once_all_end(tmp_path: Path) -> None:
-    from qwed.gate import open_gate
-
-    attack = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
-    with open_gate(tmp_path / "data", clock=HandClock().clock()) as gate:
-        agents = [
-            gate.register_agent(name="a", principal_id=f"principal {number}", type="trusted", trust_level=3)["agent_id"]
-            for number in range(6)
-        ]
-
-        def attacked(agent_id: str) -> list[str]:
-            place = {"conversation_id": "c", "step_number": 1, "subject": f"somebody else of {agent_id}"}
-            return [gate.verify_action(agent_id, attack, place).decision, str(gate.get_agent(agent_id)["trust_level"])]
-
-        def spoken_of(number: int) -> None:
-            for other in range(20):
-                gate.services.vault.key_for(gate.organisation_id, f"subject {number} {other}")
-
-        calls: list[Callable[[], Any]] = [lambda agent=agent: attacked(agent) for agent in agents]  # type: ignore[misc]
-        heard = _together(*calls, *[lambda number=number: spoken_of(number) for number in range(4)])  # type: ignore[misc]
-    assert heard[:6] == [["DENIED", "1"]] * 6
+    looking = threading.Thread(target=look, args=("ann",), daemon=True)
+    settling = threading.Thread(target=settle, daemon=True)
+    settling.start()
+    for thread in (settling, looking):
+        thread.join(30)
+    assert set(found) == {"ann", "bob"}
 
 
 # None that is not on disk
@@ -196,13 +173,13 @@ def test_a_key_whose_write_failed_is_not_used_again(desk: Desk) -> None:
     with desk.shop.broken():
         lost = desk.key()
         with pytest.raises(StoreError):
-            desk.keep(lost, "act_1")
+            desk.keep(lost, "kept_1")
     with pytest.raises(StoreError, match="FOREIGN KEY"):
-        desk.keep(lost, "act_1")
+        desk.keep(lost, "kept_1")
     again = desk.key()
     assert again.subject_id != lost.subject_id
-    desk.keep(again, "act_1")
-    assert desk.content("act_1") == (KEPT, TEXT)
+    desk.keep(again, "kept_1")
+    assert desk.content("kept_1") == (KEPT, TEXT)
 
 
 def test_a_key_on_its_way_is_not_taken_for_an_erased_one(desk: Desk) -> None:
@@ -220,22 +197,22 @@ def test_a_key_on_its_way_is_not_taken_for_an_erased_one(desk: Desk) -> None:
 
 def test_once_erased_content_is_erased_and_who_comes_again_is_somebody_new(desk: Desk) -> None:
     old = desk.key()
-    desk.keep(old, "act_1")
+    desk.keep(old, "kept_1")
     desk.erase()
     for restart in (False, True):
         if restart:
             desk.restart()
-        assert desk.content("act_1") == (ERASED, "{}")
+        assert desk.content("kept_1") == (ERASED, "{}")
         assert desk.vault.key_of(old.subject_id) is None
         new = desk.key()
         assert new.subject_id != old.subject_id
-        desk.keep(new, f"act_after_{restart}")
-        assert desk.content(f"act_after_{restart}") == (KEPT, TEXT)
+        desk.keep(new, f"kept_after_{restart}")
+        assert desk.content(f"kept_after_{restart}") == (KEPT, TEXT)
 
 
 def test_whoever_looked_before_an_erasure_and_remembers_after_it_brings_no_key_back(desk: Desk) -> None:
     old = desk.key()
-    desk.keep(old, "act_1")
+    desk.keep(old, "kept_1")
     desk.vault.forget()
     store = desk.shop.store
 
@@ -260,15 +237,15 @@ def test_whoever_looked_before_an_erasure_and_remembers_after_it_brings_no_key_b
 @pytest.mark.parametrize("erased", [False, True])
 def test_what_is_said_later_is_sealed_so_that_it_can_be_erased_too(desk: Desk, erased: bool) -> None:
     first = desk.key()
-    desk.keep(first, "act_1")
+    desk.keep(first, "kept_1")
     if erased:
         desk.erase()
     later = desk.vault.key_about(first.subject_id, ORGANISATION)
     assert (later.subject_id == first.subject_id) is not erased
-    desk.keep(later, "act_2")
-    assert desk.content("act_2") == (KEPT, TEXT)
+    desk.keep(later, "kept_2")
+    assert desk.content("kept_2") == (KEPT, TEXT)
     desk.erase()
-    assert desk.content("act_2").state == ERASED
+    assert desk.content("kept_2").state == ERASED
 
 
 def test_what_is_said_about_nobody_is_sealed_with_the_key_of_the_organisation(desk: Desk) -> None:
@@ -286,36 +263,36 @@ def _entry(subject_id: str | None, payload: str) -> Entry:
 
 def test_content_of_before_is_as_it_was_sent_and_what_was_dropped_is_expired(desk: Desk) -> None:
     key = desk.key()
-    assert desk.vault.content(_entry(None, TEXT), "act_1") == (KEPT, TEXT)
-    assert desk.vault.content(_entry(None, ""), "act_1") == (EXPIRED, "{}")
-    assert desk.vault.content(_entry(key.subject_id, ""), "act_1") == (EXPIRED, "{}")
+    assert desk.vault.content(_entry(None, TEXT), "kept_1") == (KEPT, TEXT)
+    assert desk.vault.content(_entry(None, ""), "kept_1") == (EXPIRED, "{}")
+    assert desk.vault.content(_entry(key.subject_id, ""), "kept_1") == (EXPIRED, "{}")
 
 
 def test_content_that_was_changed_or_moved_is_not_shown(desk: Desk) -> None:
     key, other = desk.key(), desk.key("bob")
-    sealed = key.seal("act_1", TEXT)
+    sealed = key.seal("kept_1", TEXT)
     flipped = sealed[:20] + ("A" if sealed[20] != "A" else "B") + sealed[21:]
     tampered = [
-        (key.subject_id, "act_2", sealed),
-        (key.subject_id, "act_1", flipped),
-        (key.subject_id, "act_1", TEXT),
-        (key.subject_id, "act_1", sealed[:-4]),
-        (other.subject_id, "act_1", sealed),
+        (key.subject_id, "kept_2", sealed),
+        (key.subject_id, "kept_1", flipped),
+        (key.subject_id, "kept_1", TEXT),
+        (key.subject_id, "kept_1", sealed[:-4]),
+        (other.subject_id, "kept_1", sealed),
     ]
     for subject_id, name, payload in tampered:
         assert desk.vault.content(_entry(subject_id, payload), name) == (TAMPERED, "{}")
-    assert desk.vault.content(_entry(key.subject_id, sealed), "act_1") == (KEPT, TEXT)
+    assert desk.vault.content(_entry(key.subject_id, sealed), "kept_1") == (KEPT, TEXT)
 
 
-@pytest.mark.parametrize("damage", ["key = x'00'", "key = (SELECT key FROM subjects ORDER BY 1 DESC LIMIT 1)"])
+@pytest.mark.parametrize("damage", ["key = x'00'", "key = (SELECT key FROM subjects ORDER BY subject_id DESC LIMIT 1)"])
 def test_under_a_key_that_was_changed_nothing_opens_and_nothing_is_sealed(desk: Desk, damage: str) -> None:
     keys = sorted((desk.key("ann"), desk.key("bob")), key=lambda key: key.subject_id)
-    desk.keep(keys[0], "act_1")
+    desk.keep(keys[0], "kept_1")
     desk.shop.store._write((f"UPDATE subjects SET {damage} WHERE subject_id = ?", (keys[0].subject_id,))).block(30)
     desk.restart()
-    assert desk.content("act_1").state == TAMPERED
+    assert desk.content("kept_1").state == TAMPERED
     name = next(name for name in ("ann", "bob") if _is_of(desk, name, keys[0]))
-    with pytest.raises(vaults.VaultError, match=f"the key of {keys[0].subject_id}"):
+    with pytest.raises(VaultError, match=f"the key of {keys[0].subject_id}"):
         desk.key(name)
 
 

@@ -326,12 +326,24 @@ def test_a_tree_that_was_changed_under_its_heads_is_noticed(
 def test_lines_that_are_no_heads_are_told_and_are_no_alarm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data, file = tmp_path / "data", tmp_path / "heads"
     grown(data, file, 2)
+    head = heads_in(file)[0]
+    odd = [{**head, "size": -(10**30)}, {**head, "size": 10**30}, {**head, "log_id": "\ud800"}, {**head, "root": 3}]
     with file.open("a") as lines:
+        lines.writelines(f"{json.dumps(each)}\n" for each in odd)
         lines.write('{"log_id": 3, "signature": ""}\nnothing\n\n{"log_id": "or')
     assert grown(data, file, 1).state == "ready"
     told = next(vars(record) for record in caplog.records if record.name == "qwed.witness")
-    assert (told["what"], told["count"]) == ("lines that hold no head", 3)
+    assert (told["what"], told["count"]) == ("lines that hold no head", 7)
     assert json.loads(file.read_text().splitlines()[-1])["size"] == 3
+
+
+def test_a_head_of_our_log_that_we_never_signed_is_an_alarm_too(tmp_path: Path) -> None:
+    data, file = tmp_path / "data", tmp_path / "heads"
+    grown(data, file, 2)
+    head = heads_in(file)[0]
+    for odd in ({**head, "size": 7}, {**head, "root": "00" * 32}, {**head, "size": 1}, {**head, "size": 0}):
+        file.write_text(json.dumps(odd))
+        assert grown(data, file, 0).state == "contradicted"
 
 
 # The server

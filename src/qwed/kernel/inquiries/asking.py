@@ -9,15 +9,16 @@ from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.router import Routed, route
 from qwed.engines.verdicts import Question
-from qwed.guards.secrets import find_secrets
+from qwed.guards.secrets import mask
 from qwed.guards.text import strings_in
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.content import told_by_name
+from qwed.kernel.content import holds_secret
+from qwed.kernel.hiding import Hiding
 from qwed.kernel.inquiries.finding import Finding, finding_of
 from qwed.kernel.inquiries.reading import ASKED, AUTO, Asked, Inquiry, Options, inquiry_of, read_body, read_inquiry
 from qwed.kernel.proof import attestation_of
-from qwed.kernel.request import without_file
+from qwed.kernel.request import Action, without_file
 from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.ledger.attest import Stated
@@ -106,7 +107,8 @@ def _taker(parameter: str) -> str:
 
 async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding | Problem:
     """What the engine found, signed where that was asked for."""
-    if inquiry.options.attest and _has_secret(inquiry.request):
+    secret = _has_secret(inquiry.request)
+    if inquiry.options.attest and secret:
         message = "the input carries a secret, and a signed statement would keep its hash for ever: leave it out"
         return problem(ErrorCode.MALFORMED, message)
     started = services.clock.monotonic()
@@ -114,7 +116,7 @@ async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding
         verdict = await verdict_on(inquiry, actor.organisation_id, services)
     except PoolFull:
         return problem(ErrorCode.ENGINE_UNAVAILABLE, retry_after=1)
-    finding = finding_of(inquiry, verdict)
+    finding = finding_of(inquiry, verdict, _hiding_of(inquiry) if secret else None)
     attestation = await _attested(inquiry, verdict, actor, services) if inquiry.options.attest else None
     if isinstance(attestation, Problem):
         return attestation
@@ -124,7 +126,12 @@ async def inquire(inquiry: Inquiry, actor: Actor, services: Services) -> Finding
 
 def _has_secret(request: EngineRequest) -> bool:
     texts = (("", request.query), ("", request.code), *strings_in(without_file(request.parameters)))
-    return any(find_secrets(text) or told_by_name(path, text) for path, text in texts)
+    return holds_secret(texts)
+
+
+def _hiding_of(inquiry: Inquiry) -> Hiding:
+    asked, parameters = inquiry.request, without_file(inquiry.request.parameters)
+    return Hiding(Action(type=inquiry.engine, query=asked.query, code=asked.code, parameters=parameters))
 
 
 async def verdict_on(inquiry: Inquiry, organisation_id: str, services: Services) -> Verdict:
@@ -164,7 +171,8 @@ async def _translated(found: Detected, actor: Actor, services: Services) -> Find
     """Through the translator where there is one: its formal reading is verified, and shown beside the verdict."""
     if services.translator is None:
         return _unknown(_NO_TRANSLATOR)
-    translation = await services.translator.translate(found.text, found.options.seconds)
+    # Somebody else's machine reads it.
+    translation = await services.translator.translate(mask(found.text), found.options.seconds)
     if not isinstance(translation, Translation):
         return _unknown(translation)
     inquiry = inquiry_of(translation.engine, translation.text, translation.parameters, found.options)

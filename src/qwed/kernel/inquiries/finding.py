@@ -6,6 +6,7 @@ import msgspec
 
 from qwed.engines.verdicts import SETTLED
 from qwed.guards.secrets import mask
+from qwed.kernel.hiding import Hiding
 from qwed.kernel.inquiries.reading import Inquiry
 from qwed.kernel.masking import masked
 from qwed.words import Status, Verdict, sha256_of
@@ -30,25 +31,27 @@ class Finding(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     attestation: str | None = None
     proof_ref: str | None = None
-    """The hash of the input and of what was found; null where nothing was settled."""
+    """The hash of the input and of what was found; null where nothing was settled, or the input carries a secret."""
     latency_ms: float = 0.0
 
 
-def finding_of(inquiry: Inquiry, verdict: Verdict) -> Finding:
+def finding_of(inquiry: Inquiry, verdict: Verdict, hiding: Hiding | None = None) -> Finding:
     """What is said about a verdict, without its attestation and its time, and without the secrets of the input."""
     result = masked(_result(verdict))
+    if hiding is not None:
+        result = hiding.said(result)
     return Finding(
         status=verdict.status,
         verified=verdict.verified,
         is_valid=verdict.verified,
         engine=verdict.engine,
         result=result,
-        message=mask(verdict.message),
+        message=mask(verdict.message) if hiding is None else hiding.text(verdict.message),
         checks=(
             *(Check(name, True) for name in verdict.checks_passed),
             *(Check(name, False) for name in verdict.checks_failed),
         ),
-        proof_ref=_proof_ref(inquiry, verdict, result) if verdict.status in SETTLED else None,
+        proof_ref=_proof_ref(inquiry, verdict, result) if verdict.status in SETTLED and hiding is None else None,
     )
 
 

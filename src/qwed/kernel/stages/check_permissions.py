@@ -2,6 +2,7 @@
 
 import re
 
+from qwed.guards.secrets import mask
 from qwed.guards.tool_approval import ToolApprovalSystem, folded
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
@@ -111,7 +112,7 @@ def _unknown_tool(case: Case, name: str) -> Answer:
         verdict.blocked_reason or f"unknown tool {quoted(name)}",
         check="tool_allowed",
         suggestion="register the tool, or name it in the agent's allowed_tools",
-        details={"tool": name[:64], "risk_score": verdict.risk_score},
+        details={"tool": mask(name)[:64], "risk_score": verdict.risk_score},
     )
 
 

@@ -10,6 +10,7 @@ from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case
 from qwed.kernel.change import GATE, notices_of
 from qwed.kernel.content import read_content
+from qwed.kernel.hiding import Hiding
 from qwed.kernel.judgement import Judgement
 from qwed.kernel.payload import Payload, encoded, shown_action, shown_name, shown_text, with_more
 from qwed.kernel.proof import attestation_of, receipt_of
@@ -51,8 +52,6 @@ class Outcome(NamedTuple):
     activity_id: str
     approval: Approval | None
     attestation_id: str | None
-    keeps_secret: bool = False
-    """Whether the action carried a secret: then neither its text nor its hash is kept."""
     chain: Chain | None = None
     """Where its attestation stands in a chain."""
 
@@ -114,7 +113,7 @@ def _outcome_of(case: Case, refusal: Answer | None, services: Services, now: flo
     judged = case.judgement
     if refusal is not None or judged is None:
         refusal = refusal or denied(ErrorCode.INTERNAL)
-        return Outcome(refusal.decision, refusal.error, activity_id, None, None, _keeps_secret(case))
+        return Outcome(refusal.decision, refusal.error, activity_id, None, None)
     if judged.decision is _PENDING:
         approval = _approval_of(case, services, now)
         return Outcome(_PENDING, _needs_approval(judged, approval), activity_id, approval, None)
@@ -252,20 +251,24 @@ def _payload_of(case: Case, outcome: Outcome) -> str:
     conversation_id = shown_name(context.conversation_id) if context is not None else None
     if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
         return with_more(judged.kept, conversation_id, outcome.chain)
-    about = judged.payload if judged is not None else _unjudged(case, outcome)
-    said = {"user_intent": shown_text(intent), "justification": shown_text(case.justification)}
+    hiding = Hiding(case.action) if case.action is not None and _keeps_secret(case) else None
+    about = judged.payload if judged is not None else _unjudged(case, hiding)
+    if hiding is not None and outcome.attestation_id is None and outcome.approval is None:
+        # Nothing will be attested: what carried a secret leaves no hash of it.
+        about = _replace(about, sub=None)
+    said = {"user_intent": shown_text(intent, hiding), "justification": shown_text(case.justification, hiding)}
     return encoded(_replace(about, error=outcome.error, conversation_id=conversation_id, chain=outcome.chain, **said))
 
 
 def _as_judged(judged: Judgement, outcome: Outcome) -> bool:
-    return outcome.error is (None if judged.refusal is None else judged.refusal.error)
+    return not judged.keeps_secret and outcome.error is (None if judged.refusal is None else judged.refusal.error)
 
 
-def _unjudged(case: Case, outcome: Outcome) -> Payload:
+def _unjudged(case: Case, hiding: Hiding | None) -> Payload:
     if case.action is None:
         return Payload()
-    secret = outcome.keeps_secret
-    return Payload(action=shown_action(case.action, secret=secret), action_hash=None if secret else case.action_hash)
+    action_hash = case.action_hash if hiding is None else None
+    return Payload(action=shown_action(case.action, hiding), action_hash=action_hash)
 
 
 def _keeps_secret(case: Case) -> bool:
