@@ -71,7 +71,7 @@ class House:
         if refusal is not None:
             return refusal
         agent = waiting.agent
-        if not agent.active:
+        if not agent.active or waiting.erased:
             return CONFLICT
         if waiting.kind == "trust_elevation":
             return self._elevate(waiting, key)
@@ -193,6 +193,16 @@ class House:
         self.revoked.add(name)
         self.changes.append(("key_revoked", key))
         return None
+
+    def erase(self, key: str) -> str | None:
+        """An owner has everything forgotten that was said about the principal, whom all agents have in common."""
+        refusal = self._refuse(key, OWNERS)
+        if refusal is None:
+            for agent in self.agents:
+                agent.erased = len(agent.log)
+            for waiting in self.approvals:
+                waiting.erased = True
+        return refusal
 
     def execute(self, agent: ModelAgent, action: Action, by: str) -> str | None:
         """Spec 7.1: told once, of what was permitted; the rest is refused and written down."""

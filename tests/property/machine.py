@@ -55,6 +55,8 @@ START = 1_800_000_000.0
 RULES = Rules(approval_seconds=7_200, open_approvals=3, min_days=1, min_actions=4, max_denial_percent=80)
 MOST_AGENTS, MOST_KEYS = 3, 9
 BETWEEN_RESTARTS = 30
+BETWEEN_ERASURES = 20
+PRINCIPAL = "user_123"
 NEWEST = 8
 """Entries of a log that are compared after every step; all of them are at the end."""
 TOKEN, OLD_TOKEN, BOTH = "token", "old token", "both"
@@ -70,6 +72,7 @@ class Machine(RuleBasedStateMachine):
 
     steps_played = 0
     since_restart = 0
+    since_erasure = 0
     met: ClassVar[Counter[str]] = Counter()
 
     @initialize(
@@ -151,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         }
         body = {
             "name": "played",
-            "principal_id": "user_123",
+            "principal_id": PRINCIPAL,
             "trust_level": trust,
             "permissions": {"blocked_tools": ["database_write"]},
             "budget": {name: value for name, value in budget.items() if value is not None},
@@ -263,11 +266,21 @@ class Machine(RuleBasedStateMachine):
         path = "/suspend-all" if halt else "/reactivate-all"
         self._agree(self.door.ask("POST", path, REASON, self._with(key)), expected)
 
+    def _erase(self, key: str) -> None:
+        decided = any(len(agent.log) > agent.erased and agent.actions for agent in self.house.agents)
+        expected = self.house.erase(key)
+        told = self._agree(self.door.ask("POST", "/audit/erase", {"subject": PRINCIPAL}, self._with(key)), expected)
+        if expected is None and told.body["erased"]:
+            self.house.changes.append(("erased", key))
+            self.stored.clear()
+            self.since_erasure = 0
+            Machine.met["erased"] += decided
+
     def _is_settled(self) -> bool:
         """Whether what has run out is in the logs; looking at a budget settles it."""
         for agent_id, model in zip(self.ids, self.house.agents, strict=True):
             self.door.look.get_agent_budget(agent_id)
-            if self._newest(agent_id, NEWEST) != model.log[-NEWEST:]:
+            if self._newest(agent_id, NEWEST) != model.shown_log()[-NEWEST:]:
                 return False
         return True
 
@@ -275,6 +288,7 @@ class Machine(RuleBasedStateMachine):
     def everything_agrees(self) -> None:
         Machine.steps_played += 1
         self.since_restart += 1
+        self.since_erasure += 1
         if not hasattr(self, "door"):
             return
         for place, model in enumerate(self.house.agents):
@@ -291,7 +305,7 @@ class Machine(RuleBasedStateMachine):
         assert budget["tokens"]["current_daily"] == model.tokens
 
     def _compare_log(self, agent_id: str, model: ModelAgent, limit: int) -> None:
-        assert self._newest(agent_id, limit) == model.log[-limit:]
+        assert self._newest(agent_id, limit) == model.shown_log()[-limit:]
 
     def _newest(self, agent_id: str, limit: int) -> list[tuple[Any, ...]]:
         kept = self.door.look.get_agent_activity(agent_id, limit=limit, kind="all")
@@ -302,7 +316,7 @@ class Machine(RuleBasedStateMachine):
             return entry["decision"], (entry["error"] or {}).get("code")
         change = entry["change"]
         known = [change[name] for name in ("level_before", "level_after") if name in change]
-        reason = [change["reason"]] if entry["event"] == "trust_degraded" else []
+        reason = [change["reason"]] if entry["event"] == "trust_degraded" and entry["content"] == "kept" else []
         return entry["event"], self.names[entry["by"]], *known, *reason
 
     def _compare_approvals(self, limit: int) -> None:

@@ -85,6 +85,8 @@ class Waiting:
     """What approving makes of it: APPROVED or CORRECTED."""
     levels: tuple[int, int] = (0, 0)
     state: str = "pending"
+    erased: bool = False
+    """Whether nobody can tell any more what is to be approved."""
 
 
 @dataclass
@@ -180,6 +182,8 @@ class ModelAgent:
     total_cents: int = 0
     merit: Merit = field(default_factory=Merit)
     log: list[tuple[Any, ...]] = field(default_factory=list)
+    erased: int = 0
+    """How many of the first entries of the log have lost their content."""
     actions: list[Action] = field(default_factory=list)
     talks: dict[str, Talk] = field(default_factory=dict)
     conduct: Conduct = field(default_factory=Conduct)
@@ -320,6 +324,10 @@ class ModelAgent:
         self.log.append((event, by, *levels))
         self.house.changes.append((event, by))
 
+    def shown_log(self) -> list[tuple[Any, ...]]:
+        """The log as it reads: of what was erased, that it was decided or changed, by whom and to which level."""
+        return [_erased(entry) for entry in self.log[: self.erased]] + self.log[self.erased :]
+
     def evidence(self) -> dict[str, Any]:
         """Spec 8.2, at the present level."""
         merit = self.merit
@@ -351,6 +359,13 @@ def _loop_of(talk: Talk, deed: Deed, state: str | None) -> str | None:
     if state is not None and talk.window[-20:].count((deed.name, state)) >= 2:
         return "QWED-AGENT-LOOP-004"
     return None
+
+
+def _erased(entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A decision without its error; a change without what was said about it."""
+    if entry[0].isupper():
+        return entry[0], None
+    return entry[:4] if entry[0] == "trust_degraded" else entry
 
 
 def _permission(deed: Deed) -> str:

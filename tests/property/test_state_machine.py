@@ -1,4 +1,4 @@
-"""Decide, approve, reject, expire, suspend, degrade, elevate, rotate, revoke, restart: the application against a model.
+"""Decide, approve, reject, expire, suspend, degrade, elevate, rotate, revoke, erase, restart: the application and a model.
 
 The model is written from the seeds alone. Every rule asks both; after every rule everything they count is compared.
 """
@@ -13,6 +13,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from tests.property.machine import (
     ACTIONS,
     AGENT,
+    BETWEEN_ERASURES,
     BETWEEN_RESTARTS,
     BOTH,
     HONEST,
@@ -248,6 +249,12 @@ class Protocol(Machine):
         while not self._is_settled():
             assert time.monotonic() < deadline, "what has run out is not settled"
 
+    @precondition(lambda self: self.since_erasure > BETWEEN_ERASURES)
+    @rule(pick=PICK)
+    def erase(self, pick: int) -> None:
+        """DESIGN 7: what was said is forgotten; what was decided, spent, held and used is not."""
+        self._erase(self._key(pick))
+
     @precondition(lambda self: self.since_restart > BETWEEN_RESTARTS)
     @rule()
     def restart(self) -> None:
@@ -258,7 +265,7 @@ class Protocol(Machine):
 
 MUST_BE_MET = (
     *("approved", "rejected", "expired", "suspended", "complaint", "reactivated", "token_rotated", "self_approved"),
-    *("trust_requested", "trust_raised", "trust_lowered", "executed", "executed_unpermitted"),
+    *("trust_requested", "trust_raised", "trust_lowered", "executed", "executed_unpermitted", "erased"),
     *("security_policy_violation", "repeated_denials", "budget_abuse"),
     *("refused QWED-AUTH-002", "refused QWED-AUTH-003", "refused QWED-AUTH-004", "refused QWED-REQ-009"),
     *("refused QWED-AGENT-002", "refused QWED-AGENT-003", "refused QWED-REQ-005", "DENIED QWED-AGENT-003"),

@@ -343,14 +343,14 @@ class Attack:
             places = self._furnish(secret)
             for name, body in VERIFY.items():
                 self._verify(f"verify: {name}", secret, places, body)
+            for name, raw in RAW.items():
+                self._raw(name, secret, places, raw)
+            self._headers(secret, places)
             for name, body in REGISTER.items():
                 self._send(f"register: {name}", "POST", "/agents/register", _put(body, secret))
             for name, (method, path, body) in ASKED.items():
                 at = _put_text(path.format(**places), secret)
                 self._send(name, method, at, _put(body, secret))
-            for name, raw in RAW.items():
-                self._raw(name, secret, places, raw)
-            self._headers(secret, places)
         self._verifiers()
 
     def _verifiers(self) -> None:

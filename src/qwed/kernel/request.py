@@ -260,7 +260,9 @@ def _refuse_chain(chain_id: Any) -> Answer | None:
     if not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
         return denied(ErrorCode.BAD_OPTION, "`options.chain_id` must be 1 to 64 letters, digits, `_` or `-`")
     # It stands in every attestation of the chain, and masked it would be another one.
-    return denied(ErrorCode.BAD_OPTION, "`options.chain_id` carries a secret: use an id") if find_secrets(chain_id) else None
+    if find_secrets(chain_id):
+        return denied(ErrorCode.BAD_OPTION, "`options.chain_id` carries a secret: use an id")
+    return None
 
 
 def quoted(name: object) -> str:
