@@ -135,6 +135,7 @@ VERBS = {
         lambda gate, cut: gate.reduce_trust(cut.agent_id, 0),
         "`to_level` must be below",
     ),
+    "erase": Verb("/audit/erase", {"subject": "p"}, "erased", lambda gate, _cut: gate.erase("p"), None),
     "halt": Verb("/suspend-all", REASON, "halted", lambda gate, _cut: gate.suspend_all("again"), None),
 }
 
@@ -217,6 +218,17 @@ def test_a_token_is_the_old_one_or_the_new_one_after_a_cut(cut: Cut, place: str)
         context = {"conversation_id": "new", "step_number": 1}
         answer = gate.verify_action(cut.agent_id, SUM, context, agent_token=cut.token)
         assert answer.decision == ("DENIED" if place in AFTER else "APPROVED")
+
+
+@places
+def test_content_is_kept_whole_or_erased_whole_after_a_cut(cut: Cut, place: str) -> None:
+    cut.end(place, "/audit/erase", {"subject": "p"})
+    with qwed.open(cut.directory) as gate:
+        shown = [*gate.get_agent_activity(cut.agent_id), *gate.list_approvals()]
+        assert {each.content for each in shown} == {"erased" if place in AFTER else "kept"}
+        held = gate.get_agent_budget(cut.agent_id)["cost"]["held_usd"]
+        assert held == HELD / 1_000_000
+    assert [row["event"] for row in cut.books().outbox] == ([] if place in AFTER else ["pending"])
 
 
 @pytest.mark.parametrize("place", ["settle", BEFORE_COMMIT, BEHIND_LEAF, AFTER_COMMIT, "answer"])

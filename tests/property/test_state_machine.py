@@ -1,4 +1,4 @@
-"""Decide, approve, reject, expire, suspend, degrade, elevate, rotate, revoke, erase, restart: the application and a model.
+"""Decide, approve, reject, expire, suspend, degrade, elevate, rotate, revoke, erase, restart: the house and its model.
 
 The model is written from the seeds alone. Every rule asks both; after every rule everything they count is compared.
 """

@@ -202,7 +202,7 @@ ASKED: dict[str, Any] = {
                 {"query": "SELECT a FROM b WHERE c = '<S>'", "type": "sql"},
                 {"query": "note", "type": "fact", "params": {"context": "<S>"}},
             ],
-            "options": {"subject": "customer <S>"},
+            "options": {"subject": "client <S>"},
         },
     ),
     "a type in a batch": ("POST", "/verify/batch", {"items": [{"query": "1", "type": "<S>"}]}),
