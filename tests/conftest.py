@@ -8,10 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.engines.pool import EnginePool
-from qwed.engines.table import ENGINES
 from tests.support import tables
 from tests.support.server import Server
+from tests.support.workers import end_workers
 
 _names = itertools.count(1)
 
@@ -20,6 +19,10 @@ Register = Callable[..., dict[str, Any]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
+
+
+def pytest_sessionfinish() -> None:
+    end_workers()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,14 +35,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server(Path(tmp_path_factory.mktemp("server")) / "data")
     yield running
     assert running.stop() == 0
-
-
-@pytest.fixture(scope="session")
-def engines() -> Iterator[EnginePool]:
-    """Workers for the gates of this process: loading the engines takes a second, too long for every test of its own."""
-    pool = EnginePool(ENGINES.values())
-    yield pool
-    pool.close()
 
 
 @pytest.fixture(scope="session")

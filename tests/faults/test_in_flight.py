@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from qwed.engines.pool import EnginePool
-from qwed.engines.verdicts import Verdicts
 from qwed.gate import Gate, GateError
 from qwed.kernel import organisations
 from qwed.kernel.change import GATE, Actor
@@ -18,6 +16,7 @@ from qwed.settings import Settings
 from qwed.waiting import in_thread
 from tests.support.books import Books
 from tests.support.clock import HandClock
+from tests.support.workers import sharing
 
 STAGES = [*(stage.__name__ for stage in ADMISSION + JUDGEMENT), "check_high_risk", "settle"]
 SUM = {"type": "calculate", "query": "2+2"}
@@ -59,13 +58,11 @@ class Crossing:
 
 
 @pytest.fixture(params=["memory", "file"])
-def crossing(request: pytest.FixtureRequest, tmp_path: Path, engines: EnginePool) -> Iterator[Crossing]:
+def crossing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crossing]:
     hands = HandClock()
     settings = Settings(data_dir=tmp_path / "data")
     opened = open_services(settings, in_memory=request.param == "memory", clock=hands.clock())
-    # What was judged is remembered by each for itself; only the workers are shared.
-    services = replace(opened.services, engines=Verdicts(engines, settings.engine_seconds))
-    yield Crossing(opened._replace(services=services), hands)
+    yield Crossing(sharing(opened), hands)
     close_services(opened.services)
     if request.param == "file":
         Books(tmp_path / "data").require_one_story()

@@ -180,8 +180,8 @@ def story(tmp_path: Path) -> Story:
     return Story(tmp_path / "data")
 
 
-def _live_through(story: Story, place: str, ends: int) -> None:
-    for round_ in range(ends):
+def _live_through(story: Story, place: str, rounds: range) -> None:
+    for round_ in rounds:
         asked = story.end(place, times=1 + (round_ * 5 + 3) % 12, round_=round_)
         books = story.require_kept()
         _retry_everything(story, asked, books)
@@ -189,15 +189,19 @@ def _live_through(story: Story, place: str, ends: int) -> None:
         assert len(after.activities) >= len(books.activities)
 
 
+# Where the batch is written its shape matters, so both are cut; elsewhere the places take them in turn.
+ROUNDS = {place: range(n % 2, n % 2 + 1) for n, place in enumerate(PLACES)} | {place: range(2) for place in COMMITTING}
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_told_is_lost_and_nothing_is_charged_twice_when_the_process_ends_at(story: Story, place: str) -> None:
-    _live_through(story, place, ends=2)
+    _live_through(story, place, ROUNDS[place])
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("place", PLACES)
 def test_fifty_ends_in_a_row_leave_one_story_when_the_process_ends_at(story: Story, place: str) -> None:
-    _live_through(story, place, ends=50)
+    _live_through(story, place, range(50))
 
 
 @pytest.mark.parametrize("place", ["detect_loops", "decide", "settle", BEFORE_COMMIT, INSIDE_BATCH])

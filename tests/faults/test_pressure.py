@@ -24,7 +24,7 @@ class Besieged:
     """A server of its own, what it counts, and the sockets that are open to it."""
 
     def __init__(self, directory: Path, held: ExitStack, **settings: str) -> None:
-        self.server = Server(directory / "data", QWED_ENGINE_SECONDS="6", **settings)
+        self.server = Server(directory / "data", QWED_ENGINE_SECONDS="3", **settings)
         held.callback(self.server.kill)
         self.headers = {"X-API-Key": self.server.owner_key}
         self.client = held.enter_context(httpx.Client(base_url=self.server.base_url, headers=self.headers, timeout=60))

@@ -15,6 +15,7 @@ from qwed.words.clock import Clock
 from tests.property.door import Door, Told
 from tests.property.house import House
 from tests.property.model import Deed, ModelAgent, Rules, Said, Waiting
+from tests.support.workers import sharing
 
 # Every action here is decided without an engine worker, so that a step takes microseconds.
 ACTIONS: dict[str, tuple[Deed, dict[str, Any]]] = {
@@ -112,7 +113,7 @@ class Machine(RuleBasedStateMachine):
             trust_min_actions=RULES.min_actions,
             trust_max_denial_rate=RULES.max_denial_percent / 100,
         )
-        return Door(open_services(chosen, clock=clock))
+        return Door(sharing(open_services(chosen, clock=clock)))
 
     def _with(self, key: str) -> dict[str, str]:
         return {"X-API-Key": self.secrets[key]}

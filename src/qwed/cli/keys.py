@@ -3,12 +3,12 @@
 import argparse
 import fcntl
 import os
-import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qwed.cli.telling import sorry
 from qwed.settings import Settings, settings_from
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def _told(run: Callable[[Settings, argparse.Namespace], int]) -> Callable[[argpa
             _require_keys(settings)
             return run(settings, given)
         except FileNotFoundError as error:
-            return _sorry(f"{error.filename} is not there: a server makes its keys when it first starts")
+            return sorry(f"{error.filename} is not there: a server makes its keys when it first starts")
         except (DataDirectoryInUse, NewerDatabase, OSError, ValueError) as error:
-            return _sorry(str(error))
+            return sorry(str(error))
 
     return told
 
@@ -77,10 +77,10 @@ def _rotate(settings: Settings, given: argparse.Namespace) -> int:
 
     directory = settings.data_dir.expanduser()
     if _in_use(directory):
-        return _sorry(f"a server runs on {directory}: ask it with POST /signing-key/rotate, or stop it first")
+        return sorry(f"a server runs on {directory}: ask it with POST /signing-key/rotate, or stop it first")
     said = read_fields({"reason": given.reason}, ("reason",))
     if isinstance(said, Problem):
-        return _sorry(said.message)
+        return sorry(said.message)
     lost = settings.signing_key_file is None and not (directory / KEY_FILE).exists()
     if lost:
         replace_lost_key(directory)
@@ -104,7 +104,7 @@ def _logged(settings: Settings, reason: str, *, rotates: bool) -> int:
     finally:
         close_services(services)
     if isinstance(done, Problem):
-        return _sorry(done.message)
+        return sorry(done.message)
     _show(keyring)
     return 0
 
@@ -126,8 +126,3 @@ def _show(keyring: "Keyring") -> None:
     print(keyring.issuer)
     for number, jwk in enumerate(keyring.public_jwks()):
         print(f"  {jwk['kid']}  {'retired' if number else 'signs'}")
-
-
-def _sorry(message: str) -> int:
-    print(f"qwed: {message}", file=sys.stderr)
-    return 2

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from qwed.cli.telling import sorry
 from qwed.settings import Settings, SettingsError, settings_from, unknown_variables
 
 _GRACE = 30
@@ -33,15 +34,15 @@ def add_to(commands: Any) -> None:
 def run(given: argparse.Namespace) -> int:
     """Serve; 2 with one sentence when that cannot be done."""
     if given.workers != 1:
-        return _sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
+        return sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
     try:
         settings = settings_from(host=given.host, port=given.port, data_dir=given.data_dir)
         listening = _listen(settings.host, settings.port)
     except SettingsError as error:
-        return _sorry(str(error))
+        return sorry(str(error))
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        return _sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
+        return sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
     with listening:
         return _serve(settings, listening)
 
@@ -72,9 +73,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         require_places(settings)
         opened = open_services(settings)
     except (KeyringError, LogDamaged, VaultError, SettingsError) as error:
-        return _sorry(str(error))
+        return sorry(str(error))
     except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
-        return _sorry(str(error))
+        return sorry(str(error))
     app = App(opened.services)
     config = uvicorn.Config(
         app,
@@ -147,8 +148,3 @@ def _curl(base: str, key_file: Path) -> str:
     action = '{"action":{"type":"execute_sql","query":"DROP TABLE users"},'
     context = '"context":{"conversation_id":"first","step_number":1}}'
     return f"curl -s {key} {base}/agents/{agent_id}/verify -d '{action}{context}'"
-
-
-def _sorry(message: str) -> int:
-    print(f"qwed: {message}", file=sys.stderr)
-    return 2
