@@ -1,1 +1,1 @@
-"""HTTP: bytes to values and back. `app.py` wires, `routes.py` is the map, one file per noun."""
+"""HTTP: bytes to values and back. `app.py` wires, `routes/` is the map, one file per noun."""

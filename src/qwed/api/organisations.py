@@ -126,5 +126,4 @@ async def list_changes(call: Call) -> Response:
     found = await asyncio.to_thread(call.services.store.changes, key.organisation_id, limit + 1, before)
     page = within_size(found[:limit])
     cursor = str(page[-1].log_index) if len(found) > len(page) else None
-    now = call.services.clock.now()
     return ok(ChangesView(changes=[activity_view(entry, call.services) for entry in page], next_cursor=cursor))

@@ -1,0 +1,61 @@
+"""What a row of the map says, and the refusals that many routes share."""
+
+from typing import Any, NamedTuple
+
+from qwed.api.http import Handler
+from qwed.words import ErrorCode
+
+E = ErrorCode
+KEY = (E.NO_CREDENTIAL, E.UNKNOWN_CREDENTIAL, E.ROLE_NOT_SUFFICIENT)
+AGENT = (*KEY, E.INVALID_AGENT_TOKEN, E.AGENT_NOT_REGISTERED)
+BODY = (E.MALFORMED, E.MISSING_FIELD, E.TOO_LARGE)
+ENGINE = (*KEY, *BODY, E.BAD_OPTION, E.ENGINE_UNAVAILABLE)
+OWN_AGENT = (*KEY, E.AGENT_NOT_REGISTERED)
+LOG = (*KEY, E.BAD_OPTION, E.TAMPERING_FOUND)
+DECISION = (
+    E.AGENT_NOT_REGISTERED,
+    E.INVALID_AGENT_TOKEN,
+    E.UNKNOWN_CREDENTIAL,
+    E.AGENT_SUSPENDED,
+    E.MISSING_CONTEXT,
+    E.INVALID_STEP,
+    E.STATE_INCOMPLETE,
+    E.STATE_HASH_INVALID,
+    E.STATE_SOURCE_UNKNOWN,
+    E.NOT_DETERMINISTIC,
+    E.BAD_OPTION,
+    E.KEY_REUSED,
+    E.COST_EXCEEDED,
+    E.RATE_EXCEEDED,
+    E.TOKENS_EXCEEDED,
+    E.ENGINE_UNAVAILABLE,
+    E.DEPENDENCY_DOWN,
+)
+
+
+class Route(NamedTuple):
+    """One route: where, what runs, and what the document says of it."""
+
+    method: str
+    path: str
+    handler: Handler
+    summary: str
+    response: Any
+    request: Any = None
+    status: int = 200
+    errors: tuple[ErrorCode, ...] = ()
+    decides: bool = False
+    open: bool = False
+    query: tuple[str, ...] = ()
+    media: str = "application/json"
+    also: tuple[int, ...] = ()
+    """Further statuses that carry the same response."""
+    uploads: bool = False
+    """Whether it takes a file, in a form or in base64."""
+    files: tuple[str, ...] = ()
+    """Media types of the files it answers with, where one of them is asked for in place of JSON."""
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether an agent may use it with its own token; otherwise an organisation's key is needed."""
+        return E.INVALID_AGENT_TOKEN in self.errors
