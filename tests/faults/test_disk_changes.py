@@ -11,8 +11,8 @@ import pytest
 
 from qwed.gate import Gate, GateError
 from qwed.kernel.wiring import close_services
+from qwed.store.place import FILE_NAME
 from qwed.store.protocol import StoreError
-from qwed.store.sqlite import FILE_NAME
 from tests.faults.troubles import MAIL, TROUBLES, House, Trouble, failing_at, lived_in, locked, read_only
 from tests.support.books import COMMITTED, Books
 from tests.support.server import Server

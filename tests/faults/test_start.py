@@ -16,7 +16,7 @@ from qwed.kernel.wiring import OWNER_KEY_FILE, close_services, open_services
 from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
 from qwed.settings import Settings
 from qwed.store.migrate import migrate, migrations
-from qwed.store.sqlite import FILE_NAME, DataDirectoryInUse
+from qwed.store.place import FILE_NAME, DataDirectoryInUse
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.server import SERVE, Server
 

@@ -13,7 +13,8 @@ from qwed.kernel.wiring import close_services, open_services
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.settings import Settings
-from qwed.store.sqlite import FILE_NAME, SqliteStore
+from qwed.store.place import FILE_NAME
+from qwed.store.sqlite import SqliteStore
 from qwed.store.writer import WRITE_BATCH
 from tests.support.books import Books
 from tests.support.clock import HandClock

@@ -19,7 +19,7 @@ import qwed
 from qwed.gate import GateError
 from qwed.kernel.audit import ConsistencyProof, InclusionProof
 from qwed.ledger import merkle
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 from tests.spec.asking import Json, refusal_of
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec

@@ -13,7 +13,7 @@ from qwed.kernel.answer import HTTP
 from qwed.ledger.keyring import JWKS_FILE
 from qwed.ledger.vault import MASTER_FILE, Master, SubjectKey, existing_master
 from qwed.ledger.verifier import Tree, leaf_hash, public_keys, read_head
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 from qwed.words import ErrorCode
 from qwed.words.clock import DAY
 

@@ -14,8 +14,9 @@ from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
 from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Step
 from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
+from qwed.store.place import FILE_NAME
 from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Reservation, Settled, Settlement
-from qwed.store.sqlite import FILE_NAME, MEMORY, SqliteStore
+from qwed.store.sqlite import MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, ErrorCode, Trust
 from tests.support.clock import HandClock

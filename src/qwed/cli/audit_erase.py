@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from qwed.store.place import FILE_NAME
 from qwed.store.reader import Unreadable
-from qwed.store.sqlite import FILE_NAME
 
 _SECONDS = 60.0
 _OWNER_KEY = "owner.key"
@@ -52,7 +52,7 @@ def erase_here(subject: str, directory: Path) -> bool:
     from qwed.kernel.soundness import LogDamaged
     from qwed.ledger.vault import VaultError
     from qwed.store.migrate import NewerDatabase
-    from qwed.store.sqlite import DataDirectoryInUse
+    from qwed.store.place import DataDirectoryInUse
 
     if not (directory / FILE_NAME).is_file():
         raise Unreadable(f"there is no database in {directory}: --data-dir names the directory of a server")

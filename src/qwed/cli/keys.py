@@ -40,7 +40,7 @@ def _told(run: Callable[[Settings, argparse.Namespace], int]) -> Callable[[argpa
     def told(given: argparse.Namespace) -> int:
         # Imported here so that `qwed --help` answers at once.
         from qwed.store.migrate import NewerDatabase
-        from qwed.store.sqlite import DataDirectoryInUse
+        from qwed.store.place import DataDirectoryInUse
 
         try:
             settings = settings_from(data_dir=given.data_dir)
@@ -110,7 +110,7 @@ def _logged(settings: Settings, reason: str, *, rotates: bool) -> int:
 
 
 def _in_use(directory: Path) -> bool:
-    from qwed.store.sqlite import LOCK_NAME
+    from qwed.store.place import LOCK_NAME
 
     handle = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -61,7 +61,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.ledger.keyring import KeyringError
     from qwed.ledger.vault import VaultError
     from qwed.store.migrate import NewerDatabase
-    from qwed.store.sqlite import DataDirectoryInUse
+    from qwed.store.place import DataDirectoryInUse
     from qwed.witness.places import require_places
 
     configure(settings.log_level)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from qwed.store.migrate import migrate, migrations
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 
 Row = tuple[Any, ...]
 TABLES = frozenset(

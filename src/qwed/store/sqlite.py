@@ -1,10 +1,8 @@
 """The embedded store: SQLite in one directory, owned by one process. DESIGN 6."""
 
-import fcntl
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -26,6 +24,7 @@ from qwed.store.merit import Merit
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
 from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
+from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, connect, own
 from qwed.store.protocol import (
     Change,
     Kept,
@@ -47,16 +46,9 @@ from qwed.words import Decision, ErrorCode, Trust
 from qwed.words.clock import Clock
 
 MEMORY = ":memory:"
-FILE_NAME = "qwed.db"
-LOCK_NAME = "lock"
 NEVER = float("inf")
 REMEMBERED_CHAINS = 10_000
 _SOON = 1.0
-_LAST_BREATH = 1.0
-
-
-class DataDirectoryInUse(RuntimeError):
-    """Another process owns the data directory."""
 
 
 class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
@@ -105,7 +97,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self._file: Path | None = None
         self._browse_lock: threading.Lock | threading.RLock
         if place == MEMORY:
-            self._reader = self._browser = _connect(MEMORY)
+            self._reader = self._browser = connect(MEMORY)
             self._browse_lock = self._lock
             migrate(self._reader)
             self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
@@ -113,7 +105,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             return
         directory = Path(place)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock_file = _own(directory / LOCK_NAME)
+        self._lock_file = own(directory / LOCK_NAME)
         with ExitStack() as failing:
             failing.callback(self._give_back_directory)
             self._open_file(directory / FILE_NAME)
@@ -121,12 +113,12 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
 
     def _open_file(self, file: Path) -> None:
         self._file = file
-        writing = _connect(str(file))
+        writing = connect(str(file))
         os.chmod(file, 0o600)
         migrate(writing)
         integrate_backlog(writing, self._sequencer)
         # Two readers, because a long page of history must not hold up a decision that reads one row.
-        self._reader, self._browser = _connect(str(file)), _connect(str(file))
+        self._reader, self._browser = connect(str(file)), connect(str(file))
         self._browse_lock = threading.Lock()
         self._writer = GroupWriter(writing, self._sequencer, self._distrust, StillThere(file).check, self._committed)
 
@@ -498,24 +490,6 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             self.on_distrust()
 
 
-class StillThere:
-    """SQLite writes on into a removed file without a word; what is written there is not kept."""
-
-    def __init__(self, file: Path) -> None:
-        self._files = (str(file), f"{file}-wal")
-        self._known = [_identity(name) for name in self._files]
-
-    def check(self) -> None:
-        """FileNotFoundError unless the files at our place are the ones we opened."""
-        if [_identity(name) for name in self._files] != self._known:
-            raise FileNotFoundError("the database file was replaced")
-
-
-def _identity(name: str) -> tuple[int, int]:
-    status = os.stat(name)
-    return status.st_dev, status.st_ino
-
-
 def _nobody() -> None:
     """Nobody waits for notices."""
 
@@ -523,39 +497,3 @@ def _nobody() -> None:
 def _past_after(settlement: Settlement) -> Past | None:
     reservation = settlement.reservation
     return None if reservation is None else reservation.conversation.past.after(reservation.step, settlement.decision)
-
-
-def _connect(place: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA busy_timeout = 5000")
-    # A key that was destroyed must not lie about in what the file no longer uses.
-    connection.execute("PRAGMA secure_delete = ON")
-    return connection
-
-
-def _own(file: Path) -> int:
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    if not _locked(handle):
-        os.close(handle)
-        raise DataDirectoryInUse(
-            f"{file.parent} is in use by another qwed process; stop it, choose another --data-dir, "
-            "or use PostgreSQL to share one store between processes"
-        )
-    return handle
-
-
-def _locked(handle: int) -> bool:
-    """Whether the lock is ours. A process that was ended may leave a child that lets go only when it has begun."""
-    until = time.monotonic() + _LAST_BREATH
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_LAST_BREATH / 20)
-        else:
-            return True

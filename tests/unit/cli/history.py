@@ -20,7 +20,7 @@ from qwed.kernel.wiring import Opened
 from qwed.ledger.keyring import Keyring, fresh_keyring
 from qwed.ledger.merkle import Growth
 from qwed.ledger.sequencer import HEAD_TYPE, head_from
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 from qwed.waiting import in_thread
 from qwed.witness.places import append
 from tests.support.clock import HandClock

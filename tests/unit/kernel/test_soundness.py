@@ -10,7 +10,7 @@ import qwed
 from qwed.kernel.soundness import LogDamaged
 from qwed.ledger.keyring import KEY_FILE, fresh_keyring
 from qwed.ledger.sequencer import HEAD_TYPE
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 
 STEPS = 11
 

@@ -11,6 +11,7 @@ import pytest
 
 from qwed.kernel import vault as vaults
 from qwed.kernel.vault import ERASED, EXPIRED, KEPT, TAMPERED, Content, Vault
+from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.vault import SubjectKey, VaultError, fresh_master
 from qwed.store.parts import SubjectErased
 from qwed.store.protocol import Entry, StoreError
@@ -257,8 +258,9 @@ def test_what_is_said_about_nobody_is_sealed_with_the_key_of_the_organisation(de
 # What content is
 
 
-def _entry(subject_id: str | None, payload: str) -> Entry:
-    return Entry(1, 0, ORGANISATION, "{}", payload, subject_id=subject_id)
+def _entry(subject_id: str | None, payload: str, version: int = 1, commitment: str | None = None) -> Entry:
+    leaf = encode(Leaf(activity_id="kept_1", by="key_1", commitment=commitment, time_ms=1, v=version)).decode()
+    return Entry(1, 0, ORGANISATION, leaf, payload, subject_id=subject_id)
 
 
 def test_content_of_before_is_as_it_was_sent_and_what_was_dropped_is_expired(desk: Desk) -> None:

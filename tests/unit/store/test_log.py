@@ -14,8 +14,9 @@ from qwed.ledger.merkle import consistency, inclusion, joined, peaks
 from qwed.ledger.sequencer import Sequencer, head_from
 from qwed.ledger.verifier import Tree, leaf_hash, read_head, verify_consistency, verify_inclusion
 from qwed.store.parts import ToolChanged
+from qwed.store.place import FILE_NAME
 from qwed.store.protocol import Change, LogEntry, Settled, StoreError
-from qwed.store.sqlite import FILE_NAME, SqliteStore
+from qwed.store.sqlite import SqliteStore
 from qwed.words import Decision
 from tests.support.clock import HandClock
 from tests.support.stores import KEYRING, ORGANISATION, Shop, owner_key

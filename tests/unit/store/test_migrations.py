@@ -21,7 +21,7 @@ from qwed.ledger.verifier import check_attestation, check_receipt
 from qwed.settings import Settings
 from qwed.store import log
 from qwed.store.migrate import migrate, migrations
-from qwed.store.sqlite import FILE_NAME
+from qwed.store.place import FILE_NAME
 from qwed.words import sha256_of
 from qwed.words.clock import DAY
 from tests.support.books import Books

@@ -9,8 +9,8 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from qwed.store.migrate import migrate, migrations
+from qwed.store.place import FILE_NAME
 from qwed.store.reader import Unreadable, open_reader
-from qwed.store.sqlite import FILE_NAME
 
 
 def agent_of(gate: Gate) -> str:
