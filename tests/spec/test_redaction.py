@@ -20,6 +20,7 @@ import pypdf
 import pytest
 
 from qwed.words import sha256_of
+from tests.conftest import Asking
 from tests.spec.sections import spec
 from tests.support.ears import Ear
 from tests.support.receivers import Receiver, answering
@@ -36,8 +37,8 @@ SETTINGS = {
     "QWED_LOG_LEVEL": "debug",
 }
 _numbers = itertools.count(1)
-_WINDOW = slice(40, 60)
-"""Enough of a long secret to know it by, and within what a message quotes."""
+AT_ONCE = 3
+"""Secrets put into each place by default, others into each; all of them in the drill."""
 
 
 class Secret(NamedTuple):
@@ -47,13 +48,21 @@ class Secret(NamedTuple):
     text: str
     said: str
     told: str | None = None
+    wrapped: bool = False
+    """Whether the guard knows it inside base64, too."""
     ours: bool = False
     """One of this very server, which keeps the SHA-256 of it to know it by."""
 
 
 def _secret(row: dict[str, Any]) -> Secret:
     text = "".join(row["secret"])
-    return Secret(row["name"], text, "".join(row.get("said", ["{}"])).replace("{}", text), row.get("told"))
+    return Secret(
+        row["name"],
+        text,
+        "".join(row.get("said", ["{}"])).replace("{}", text),
+        row.get("told"),
+        row.get("wrapped", False),
+    )
 
 
 def _forms(text: str, *, hashed: bool) -> Iterator[bytes]:
@@ -64,44 +73,50 @@ def _forms(text: str, *, hashed: bool) -> Iterator[bytes]:
         whole = base64.b64encode(b"\0" * shift + raw)
         inner = whole[(0, 2, 3)[shift] : len(whole) - 4]
         yield from (inner, inner.translate(bytes.maketrans(b"+/", b"-_")))
-    if len(text) > _WINDOW.stop:
-        yield text[_WINDOW].encode()
+    if len(text) > 100:
+        # Enough of a long one to know it by, and within what a message quotes; the first of a private key is in all.
+        start = 80 if text.startswith("-----") else 40
+        yield text[start : start + 20].encode()
     if hashed:
-        yield from _digests(hashlib.sha256(raw).digest())
-
-
-def _digests(digest: bytes) -> tuple[bytes, ...]:
-    return digest, digest.hex().encode(), base64.b64encode(digest)[:-1], base64.urlsafe_b64encode(digest)[:-1]
+        digest = hashlib.sha256(raw).digest()
+        yield from (digest, digest.hex().encode(), base64.b64encode(digest)[:-1], base64.urlsafe_b64encode(digest)[:-1])
 
 
 class Needles:
-    """Whatever must not be found, and where it is found all the same."""
+    """Whatever must not be found: spellings of secrets, and plain hashes of actions that carried one."""
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
-        self._all = {form.lower(): secret.name for secret in secrets for form in _forms(secret.text, hashed=not secret.ours)}
-        self._any = re.compile(b"|".join(re.escape(form) for form in sorted(self._all, key=len, reverse=True)))
-
-    def add_hash(self, digest: str, name: str) -> None:
-        """No plain hash of an action that carried a secret, either."""
-        self._all |= {form.lower(): name for form in _digests(bytes.fromhex(digest))}
-        self._any = re.compile(b"|".join(re.escape(form) for form in sorted(self._all, key=len, reverse=True)))
+    def __init__(self, secrets: Iterable[Secret], hashes: dict[str, str]) -> None:
+        self._forms = {
+            form.lower(): secret.name for secret in secrets for form in _forms(secret.text, hashed=not secret.ours)
+        }
+        self._hashes = hashes
 
     def found_in(self, data: bytes, where: str) -> list[str]:
+        """What was found, each with the text around it."""
         low = data.lower()
-        return [
-            f"{where}: {self._all[match[0]]} in {data[max(match.start() - 60, 0) : match.end() + 20]!r}"
-            for match in itertools.islice(self._any.finditer(low), 3)
+        forms = [(name, low.index(form)) for form, name in self._forms.items() if form in low]
+        hashes = [
+            (self._hashes[match[0].decode()], match.start())
+            for match in _HASH.finditer(low)
+            if match[0].decode() in self._hashes
         ]
+        return [f"{where}: {name} in {data[max(at - 60, 0) : at + 90]!r}" for name, at in (*forms, *hashes)]
+
+
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 # What is sent. `<S>` is the secret as it is said; `<password>` is a name that gives one away, and beside it `<T>` is
 # the secret alone.
 
+
 def _action(**action: Any) -> dict[str, Any]:
     return {"action": action, "context": {"conversation_id": "<C>", "step_number": 1}}
 
 
-def _said(action: dict[str, Any] | None = None, options: dict[str, Any] | None = None, **context: Any) -> dict[str, Any]:
+def _said(
+    action: dict[str, Any] | None = None, options: dict[str, Any] | None = None, **context: Any
+) -> dict[str, Any]:
     asked = {
         "action": action or {"type": "calculate", "query": "2+2"},
         "context": {"conversation_id": "<C>", "step_number": 1, **context},
@@ -132,7 +147,9 @@ VERIFY: dict[str, Any] = {
     "a nested name": _action(type=_NOTE, tool="get_note", parameters={"a": [{"<S>": {"<S>": "x"}}]}),
     "a name that tells": _action(type=_NOTE, tool="get_note", parameters={"<password>": "<T>"}),
     "a nested name that tells": _action(type=_NOTE, tool="get_note", parameters={"db": {"<password>": ["<T>", "x"]}}),
-    "told once, said twice": _action(type=_NOTE, tool="get_note", parameters={"<password>": "<T>", "note": "it is <T>"}),
+    "told once, said twice": _action(
+        type=_NOTE, tool="get_note", parameters={"<password>": "<T>", "note": "it is <T>"}
+    ),
     "a long text": _action(type=_NOTE, tool="get_note", parameters={"text": f"{_LONG} <S> {_LONG}"}),
     "base64": _action(type=_NOTE, tool="get_note", parameters={"blob": "<B>"}),
     "a file": _action(type="verify_stats", query="rows = 1", parameters={"content_base64": "<F>"}),
@@ -150,7 +167,8 @@ VERIFY: dict[str, Any] = {
     "a threshold": _said(options={"risk_threshold": "<S>"}),
     "an unknown option": _said(options={"<S>": True}),
     "an unknown field": _said() | {"<S>": "<S>"},
-    "an unknown field of the context": _said(**{"<S>": "<S>"}),
+    "an unknown field of the context": _said()
+    | {"context": {"conversation_id": "<C>", "step_number": 1, "<S>": "<S>"}},
     "an unknown field of the action": _action(type="calculate", query="2+2", **{"<S>": "<S>"}),
     "a cost": _action(type="calculate", query="2+2", cost={"usd": "<S>"}),
     "an agent": _said() | {"agent_id": "<S>"},
@@ -206,7 +224,11 @@ ASKED: dict[str, Any] = {
         },
     ),
     "a type in a batch": ("POST", "/verify/batch", {"items": [{"query": "1", "type": "<S>"}]}),
-    "parameters in a batch": ("POST", "/verify/batch", {"items": [{"query": "1", "type": "sql", "params": {"<S>": 1}}]}),
+    "parameters in a batch": (
+        "POST",
+        "/verify/batch",
+        {"items": [{"query": "1", "type": "sql", "params": {"<S>": 1}}]},
+    ),
     "an option of a batch": ("POST", "/verify/batch", {"items": [{"query": "1"}], "options": {"<S>": 1}}),
     "an erasure": ("POST", "/audit/erase", {"subject": "customer <S>"}),
     "a field of an erasure": ("POST", "/audit/erase", {"<S>": "x"}),
@@ -224,11 +246,19 @@ ASKED: dict[str, Any] = {
     "a change": ("GET", "/changes?cursor=<Q>", None),
     "a state of approvals": ("GET", "/approvals?state=<Q>", None),
     "an action": ("GET", "/agents/{agent}/actions/<Q>", None),
-    "a tool in the path": ("POST", "/agents/{agent}/tools/<Q>", {"parameters": {}, "context": {"conversation_id": "<C>", "step_number": 1}}),
+    "a tool in the path": (
+        "POST",
+        "/agents/{agent}/tools/<Q>",
+        {"parameters": {}, "context": {"conversation_id": "<C>", "step_number": 1}},
+    ),
     "a justification": (
         "POST",
         "/agents/{agent}/tools/get_note",
-        {"parameters": {"a": 1}, "justification": "because <S>", "context": {"conversation_id": "<C>", "step_number": 1}},
+        {
+            "parameters": {"a": 1},
+            "justification": "because <S>",
+            "context": {"conversation_id": "<C>", "step_number": 1},
+        },
     ),
     "another tool": (
         "POST",
@@ -251,8 +281,16 @@ ASKED: dict[str, Any] = {
         "/agents/{agent}/actions/{third}/execution",
         {"success": True, "attestation": "<S>"},
     ),
-    "more trust": ("POST", "/agents/{agent}/trust", {"request": "trust_elevation", "to_level": 3, "justification": "as <S>"}),
-    "less trust": ("POST", "/agents/{agent}/trust", {"request": "trust_reduction", "to_level": 1, "justification": "as <S>"}),
+    "more trust": (
+        "POST",
+        "/agents/{agent}/trust",
+        {"request": "trust_elevation", "to_level": 3, "justification": "as <S>"},
+    ),
+    "less trust": (
+        "POST",
+        "/agents/{agent}/trust",
+        {"request": "trust_reduction", "to_level": 1, "justification": "as <S>"},
+    ),
     "a kind of trust": ("POST", "/agents/{agent}/trust", {"request": "<S>", "to_level": 3, "evidence": {"<S>": "<S>"}}),
     "an approval": ("POST", "/approvals/{approval}/approve", {"reason": "as <S>", "approver": "Ann <S>"}),
     "a refusal": ("POST", "/approvals/{refused}/reject", {"reason": "as <S>", "approver": "Ann <S>"}),
@@ -297,7 +335,7 @@ def _put_text(text: str, secret: Secret) -> str:
         "<S>": secret.said,
         "<T>": secret.text if secret.told else secret.said,
         "<password>": secret.told or "note",
-        "<B>": base64.b64encode(f"the file of {secret.said} ends".encode()).decode(),
+        "<B>": base64.b64encode(f"the file of {secret.said if secret.wrapped else 'nothing'} ends".encode()).decode(),
         "<F>": base64.b64encode(table).decode(),
         "<Q>": quote(secret.said, safe=""),
     }
@@ -314,7 +352,8 @@ class Attack:
         self.key = server.owner_key
         self.client = httpx.Client(base_url=server.base_url, timeout=60)
         self.sent: list[Sent] = []
-        self.hashes: list[tuple[str, str]] = []
+        self.hashes: dict[str, str] = {}
+        self._furnished: dict[str, dict[str, str]] = {}
         self.agents: list[str] = []
         self.jobs: list[str] = []
         made = self.asked("POST", "/keys", {"name": "another", "role": "owner"})
@@ -329,8 +368,8 @@ class Attack:
         self.secrets = [_secret(row) for row in TABLE if row["kind"] == "secret"]
         self.secrets += [Secret(name, text, text, ours=True) for name, text in ours]
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        return self.client.request(method, path, json=body, headers={"X-API-Key": self.key} | headers)
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> httpx.Response:
+        return self.client.request(method, path, json=body, headers={"X-API-Key": self.key} | (headers or {}))
 
     def asked(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         response = self.ask(method, path, body)
@@ -338,30 +377,45 @@ class Attack:
         read: dict[str, Any] = response.json()
         return read
 
-    def run(self) -> None:
-        for secret in self.secrets:
-            places = self._furnish(secret)
-            for name, body in VERIFY.items():
-                self._verify(f"verify: {name}", secret, places, body)
-            for name, raw in RAW.items():
-                self._raw(name, secret, places, raw)
-            self._headers(secret, places)
-            for name, body in REGISTER.items():
-                self._send(f"register: {name}", "POST", "/agents/register", _put(body, secret))
-            for name, (method, path, body) in ASKED.items():
-                at = _put_text(path.format(**places), secret)
-                self._send(name, method, at, _put(body, secret))
-        self._verifiers()
+    def run(self, at_once: int) -> None:
+        """Each place with so many of the secrets, the next ones at the next place."""
+        self._furnished = {secret.name: self._furnish(secret) for secret in self.secrets}
+        steps: list[tuple[dict[str, Any], Callable[[str, Secret, Any], object]]] = [
+            (VERIFY, self._verify),
+            (RAW, self._raw),
+            ({"headers": None}, self._headers),
+            (REGISTER, self._register),
+            (VERIFIERS, self._inquire),
+            (ASKED, self._ask_place),
+        ]
+        places = [(name, body, step) for table, step in steps for name, body in table.items()]
+        for turn, (name, body, step) in enumerate(places):
+            for secret in self._chosen(turn * at_once, at_once, body):
+                step(name, secret, body)
 
-    def _verifiers(self) -> None:
-        for path, body in VERIFIERS.items():
-            for secret in self.secrets:
-                self._send(f"/verify{path}", "POST", f"/verify{path}", _put(body, secret))
+    def _chosen(self, first: int, count: int, body: Any) -> list[Secret]:
+        """So many in turn; where a name tells of the secret, the one that needs it is always there."""
+        told = [secret for secret in self.secrets if secret.told and "<T>" in str(body)]
+        turn = [self.secrets[(first + more) % len(self.secrets)] for more in range(count)]
+        return [*told, *(secret for secret in turn if secret not in told)]
+
+    def _register(self, name: str, secret: Secret, body: Any) -> None:
+        self._send(f"register: {name}", "POST", "/agents/register", _put(body, secret))
+
+    def _inquire(self, path: str, secret: Secret, body: Any) -> None:
+        self._send(f"/verify{path}", "POST", f"/verify{path}", _put(body, secret))
+
+    def _ask_place(self, name: str, secret: Secret, asked: Any) -> None:
+        method, path, body = asked
+        at = _put_text(path.format(**self._furnished[secret.name]), secret)
+        self._send(name, method, at, _put(body, secret))
 
     def _furnish(self, secret: Secret) -> dict[str, str]:
         """An agent with the secret in all its texts, actions that were permitted, and some that wait."""
-        said = {name: f"my {secret.said}"[:256] for name in ("name", "description", "framework", "model")}
-        made = self._send("an agent", "POST", "/agents/register", {**said, "principal_id": "u_1", "trust_level": 2}).json()
+        said = dict.fromkeys(("name", "description", "framework", "model"), f"my {secret.said}"[:256])
+        made = self._send(
+            "an agent", "POST", "/agents/register", {**said, "principal_id": "u_1", "trust_level": 2}
+        ).json()
         agent = made["agent_id"]
         self.agents.append(agent)
         places = {"agent": agent, "token": made["agent_token"]}
@@ -378,55 +432,73 @@ class Attack:
             places[name] = self.asked("POST", f"/agents/{agent}/verify", body)["approval_id"]
         return places
 
-    def _send(self, place: str, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        response = self.ask(method, path, body, **headers)
+    def _send(
+        self, place: str, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> httpx.Response:
+        response = self.ask(method, path, body, headers)
         self.sent.append(Sent(place, response.status_code, response.content))
         if path == "/verify/batch" and response.status_code < 300:
             self.jobs.append(response.json()["job_id"])
         return response
 
-    def _verify(self, name: str, secret: Secret, places: dict[str, str], body: Any) -> None:
-        sent = _put(body, secret)
-        response = self.ask("POST", f"/agents/{places['agent']}/verify", sent)
+    def _verify(self, name: str, secret: Secret, body: Any) -> None:
+        sent, agent = _put(body, secret), self._furnished[secret.name]["agent"]
+        response = self.ask("POST", f"/agents/{agent}/verify", sent)
         answer = response.json()
         told = {field: value for field, value in answer.items() if field not in ECHOED}
         self.sent.append(Sent(name, response.status_code, json.dumps(told).encode()))
         carried = secret.text in json.dumps(sent["action"], ensure_ascii=False)
         proven = isinstance(answer.get("attestation"), str) or answer["decision"] == "PENDING"
-        if carried and not proven and sent["action"].keys() <= {"type", "query", "code", "target", "tool", "parameters"}:
-            self.hashes.append((sha256_of(sent["action"]), f"the hash of {name} with {secret.name}"))
+        if (
+            carried
+            and not proven
+            and sent["action"].keys() <= {"type", "query", "code", "target", "tool", "parameters"}
+        ):
+            self.hashes[sha256_of(sent["action"])] = f"the hash of {name} with {secret.name}"
 
-    def _raw(self, name: str, secret: Secret, places: dict[str, str], raw: bytes) -> None:
+    def _raw(self, name: str, secret: Secret, raw: bytes) -> None:
         body = raw.replace(b"<S>", secret.said.encode())
-        for path in (f"/agents/{places['agent']}/verify", "/keys", "/verify/sql"):
+        for path in (f"/agents/{self._furnished[secret.name]['agent']}/verify", "/keys", "/verify/sql"):
             response = self.client.post(path, content=body, headers={"X-API-Key": self.key})
             self.sent.append(Sent(f"{name} at {path}", response.status_code, response.content))
 
-    def _headers(self, secret: Secret, places: dict[str, str]) -> None:
+    def _headers(self, _name: str, secret: Secret, _body: None) -> None:
         if not secret.said.isprintable():
             return
-        body = _put(_said(), secret)
-        path = f"/agents/{places['agent']}/verify"
+        body, at = _put(_said(), secret), f"/agents/{self._furnished[secret.name]['agent']}"
         for name in ("Idempotency-Key", "User-Agent", "X-Request-Id", "Referer", "Cookie"):
-            self._send(name, "POST", path, body, **{name: secret.said})
-        self._send("Last-Event-ID", "GET", "/events", **{"Last-Event-ID": secret.said})
-        self._send("Authorization", "GET", f"/agents/{places['agent']}", **{"Authorization": f"Bearer {secret.said}"})
-        self._send("a key of nobody", "GET", "/agents", **{"X-API-Key": f"{secret.said}x"})
+            self._send(name, "POST", f"{at}/verify", body, {name: secret.said})
+        self._send("Last-Event-ID", "GET", "/events", None, {"Last-Event-ID": secret.said})
+        self._send("Authorization", "GET", at, None, {"Authorization": f"Bearer {secret.said}"})
+        self._send("a key of nobody", "GET", "/agents", None, {"X-API-Key": f"{secret.said}x"})
 
     def told(self) -> Iterator[tuple[str, bytes]]:
         """All that another owner can read."""
-        paths = ["/agents?limit=1000", "/approvals?limit=1000", "/keys", "/webhook", "/tools", "/metrics", "/docs", "/openapi.json"]
+        paths = [
+            "/agents?limit=1000",
+            "/approvals?limit=1000",
+            "/keys",
+            "/webhook",
+            "/tools",
+            "/metrics",
+            "/docs",
+            "/openapi.json",
+        ]
         paths += ["/health", "/ready", "/audit/head", "/.well-known/jwks.json"]
         paths += [f"/verify/batch/{job}" for job in self.jobs]
         for agent in self.agents:
             paths += [f"/agents/{agent}", f"/agents/{agent}/did.json", f"/agents/{agent}/budget"]
-            paths += [f"/agents/{agent}/compliance-report?format={form}" for form in ("json", "csv", "pdf")]
+            paths += [f"/agents/{agent}/compliance-report?format={form}" for form in ("json", "csv")]
+        paths += [f"/agents/{agent}/compliance-report?format=pdf" for agent in self.agents[::8]]
         for path in paths:
             response = self.client.get(path, headers={"X-API-Key": self.other})
             assert response.status_code == 200, (path, response.text)
             pdf = path.endswith("pdf")
             yield path, _pdf_text(response.content) if pdf else response.content
-        for path in ("/changes?limit=1000", *(f"/agents/{agent}/activity?kind=all&limit=1000" for agent in self.agents)):
+        for path in (
+            "/changes?limit=1000",
+            *(f"/agents/{agent}/activity?kind=all&limit=1000" for agent in self.agents),
+        ):
             yield from self._pages(path)
         yield from self._entries()
 
@@ -438,10 +510,9 @@ class Attack:
             assert response.status_code == 200, (path, response.text)
             yield path, response.content
             page = response.json()
-            for entry in page.get("activities", ()):
-                if entry.get("decision"):
-                    at = f"/agents/{entry['agent_id']}/actions/{entry['activity_id']}"
-                    yield at, self.client.get(at, headers={"X-API-Key": self.other}).content
+            for entry in page.get("activities", ())[::4]:
+                at = f"/agents/{entry['agent_id']}/actions/{entry['activity_id']}"
+                yield at, self.client.get(at, headers={"X-API-Key": self.other}).content
             cursor = page["next_cursor"]
 
     def _entries(self) -> Iterator[tuple[str, bytes]]:
@@ -454,3 +525,285 @@ class Attack:
 
 def _pdf_text(document: bytes) -> bytes:
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(document)).pages).encode()
+
+
+class Aftermath(NamedTuple):
+    """What is left of an attack once the server has ended: texts and bytes, by where they stood."""
+
+    needles: Needles
+    answers: list[tuple[str, bytes]]
+    told: list[tuple[str, bytes]]
+    outside: list[tuple[str, bytes]]
+    printed: list[tuple[str, bytes]]
+    files: list[tuple[str, bytes]]
+
+    def found_in(self, texts: Iterable[tuple[str, bytes]]) -> list[str]:
+        """Every secret in them."""
+        return [found for where, data in texts for found in self.needles.found_in(data, where)]
+
+
+def _attacked(place: Path, at_once: int) -> Aftermath:
+    receiver, witness = Receiver(answering(200)), place / "witness.jsonl"
+    server = Server(place / "data", QWED_WITNESS=f"file:{witness}", **SETTINGS)
+    try:
+        attack = Attack(server, receiver)
+        attack.run(at_once)
+        told = list(attack.told())
+        outside = [("the export", _export(server)), ("the stream of events", _events(attack))]
+        outside += [("a webhook", receiver.next().body)]
+        attack.client.close()
+        server.process.terminate()
+        assert server.process.stdout is not None
+        printed = [("standard output", (server.greeting + server.process.stdout.read()).encode())]
+    finally:
+        server.kill()
+        receiver.close()
+    outside += [("a webhook", heard.body) for heard in _rest(receiver)]
+    printed += [("standard error", server.log.read_bytes()), ("the witness", witness.read_bytes())]
+    return Aftermath(
+        Needles(attack.secrets, attack.hashes),
+        [(sent.place, sent.answer) for sent in attack.sent],
+        told,
+        outside,
+        printed,
+        [*_files(server.data_dir), *_cells(server.data_dir)],
+    )
+
+
+def _rest(receiver: Receiver) -> Iterator[Any]:
+    while not receiver.heard.empty():
+        yield receiver.heard.get()
+
+
+def _events(attack: Attack) -> bytes:
+    last = attack.asked("GET", "/audit/head")["size"] - 1
+    with Ear(attack.server.base_url, attack.other, last=0) as ear:
+        ear.until(last)
+        return ear.text.encode()
+
+
+def _export(server: Server) -> bytes:
+    command = [sys.executable, "-m", "qwed.cli", "audit", "export", "--payloads", "--data-dir", str(server.data_dir)]
+    done = subprocess.run([*command, "--organisation", _first(server)], capture_output=True, check=True)
+    assert b'"payload"' in done.stdout
+    return done.stdout + done.stderr
+
+
+def _first(server: Server) -> str:
+    with closing(sqlite3.connect(f"file:{_database(server.data_dir)}?mode=ro", uri=True)) as database:
+        ids = database.execute("SELECT organisation_id FROM organisations ORDER BY created_at LIMIT 1").fetchone()
+    return str(ids[0])
+
+
+def _database(data_dir: Path) -> Path:
+    (found,) = (file for file in data_dir.iterdir() if file.read_bytes()[:15] == b"SQLite format 3")
+    return found
+
+
+def _files(data_dir: Path) -> Iterator[tuple[str, bytes]]:
+    yield from ((file.name, file.read_bytes()) for file in sorted(data_dir.rglob("*")) if file.is_file())
+
+
+def _cells(data_dir: Path) -> Iterator[tuple[str, bytes]]:
+    """Every table, cell by cell: a page of a file may end within a text."""
+    with closing(sqlite3.connect(_database(data_dir))) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for name in names:
+            cells = itertools.chain.from_iterable(database.execute(f'SELECT * FROM "{name}"'))
+            texts = (cell if isinstance(cell, bytes) else str(cell).encode() for cell in cells)
+            yield f"table {name}", b"\n".join(texts)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+    return _attacked(tmp_path_factory.mktemp("attacked"), AT_ONCE)
+
+
+@spec("7.1", "A")
+def test_no_answer_repeats_a_secret_that_was_sent(left: Aftermath) -> None:
+    assert left.found_in(left.answers) == []
+    assert sum(b"[secret:" in answer for _place, answer in left.answers) > 50
+
+
+@spec("7.1", "7.2", "7.3")
+def test_no_other_caller_reads_a_secret_or_a_plain_hash_of_what_carried_it(left: Aftermath) -> None:
+    assert left.found_in(left.told) == []
+    for kind in ("/activity", "/approvals", "/agents", "/keys", "/changes", "format=json", "format=csv"):
+        assert any(b"[secret:" in text for where, text in left.told if kind in where), kind
+
+
+@spec("7.1")
+def test_no_export_event_or_notice_holds_a_secret(left: Aftermath) -> None:
+    assert left.found_in(left.outside) == []
+    assert b"[secret:" in dict(left.outside)["the export"]
+
+
+@spec("7.1")
+def test_no_log_line_and_no_witness_holds_a_secret(left: Aftermath) -> None:
+    assert left.found_in(left.printed) == []
+    assert all(text for _where, text in left.printed)
+
+
+@spec("7.1")
+def test_no_file_and_no_table_holds_a_secret_plain_escaped_encoded_or_hashed(left: Aftermath) -> None:
+    assert left.found_in(left.files) == []
+
+
+@spec("7.1")
+@pytest.mark.drill
+def test_every_secret_in_every_place_stands_nowhere(tmp_path: Path) -> None:
+    left = _attacked(tmp_path, 15)
+    assert left.found_in([*left.answers, *left.told, *left.outside, *left.printed, *left.files]) == []
+
+
+_SPELLINGS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": lambda raw: raw,
+    "in lower case": bytes.lower,
+    "escaped": lambda raw: json.dumps(raw.decode()).encode(),
+    "base64": base64.b64encode,
+    "base64 within a text": lambda raw: base64.b64encode(b"ab" + raw + b"cd"),
+    "hex": lambda raw: raw.hex().encode(),
+    "in an address": lambda raw: quote(raw.decode()).encode(),
+    "hashed": lambda raw: hashlib.sha256(raw).hexdigest().encode(),
+    "hashed, as bytes": lambda raw: hashlib.sha256(raw).digest(),
+}
+
+
+@spec("7.1")
+@pytest.mark.parametrize("spelling", _SPELLINGS.values(), ids=_SPELLINGS)
+def test_a_secret_that_stood_somewhere_would_be_found(spelling: Callable[[bytes], bytes]) -> None:
+    secrets = [_secret(row) for row in TABLE if row["kind"] == "secret"]
+    needles = Needles(secrets, {})
+    for secret in secrets:
+        assert needles.found_in(b"x" + spelling(secret.text.encode()) + b"x", "here"), secret.name
+
+
+def _honest_actions(text: str) -> Iterator[dict[str, Any]]:
+    yield {"type": _NOTE, "tool": "get_note", "parameters": {"text": text, "all": [{"n": text}], text: {"a": 1}}}
+    yield {"type": "calculate", "query": text}
+
+
+@spec("7.1")
+def test_honest_texts_are_kept_as_they_were_sent(asking: Callable[..., Asking]) -> None:
+    ask = asking(type="autonomous")
+    sent = [(action, f"for {row['text']}") for row in HONEST for action in _honest_actions(row["text"])]
+    for number, (action, said) in enumerate(sent):
+        ask(action, 1, conversation=f"honest {number}", user_intent=said)
+    kept = ask.activity(limit=len(sent))["activities"]
+    assert [(entry["action"], entry["user_intent"]) for entry in reversed(kept)] == sent
+
+
+@spec("3.1", "7.1")
+def test_honest_texts_about_an_agent_are_kept_as_they_were_sent(asking: Callable[..., Asking]) -> None:
+    for row in HONEST:
+        said = dict.fromkeys(("name", "description", "framework", "model"), row["text"])
+        ask = asking(**said, principal_id=row["name"])
+        view = ask.api.get(f"/agents/{ask.agent_id}").json()
+        assert {name: view[name] for name in said} == said
+
+
+SECRET_NAME = "ghp_" + "k3zk6ejittpsnjgihyrv9nhrjtv7j2hdiksw"
+REFUSED: dict[str, tuple[str, str, Any, str]] = {
+    "a principal": (
+        "POST",
+        "/agents/register",
+        {"name": "bot", "principal_id": SECRET_NAME},
+        "`principal_id` carries a secret: use an id",
+    ),
+    "a permission": (
+        "POST",
+        "/agents/register",
+        {"name": "bot", "principal_id": "u", "permissions": {"allowed_tools": [SECRET_NAME]}},
+        "`permissions.allowed_tools` carries a secret: leave it out",
+    ),
+    "a tool": ("PUT", f"/tools/{SECRET_NAME}", {"risk_level": "low"}, "`name` carries a secret: use a name"),
+    "a webhook": (
+        "PUT",
+        "/webhook",
+        {"url": f"https://example.com/{SECRET_NAME}"},
+        "`url` carries a secret, which would be kept and shown with it: leave it out, notices are signed",
+    ),
+}
+
+
+@spec("A")
+@pytest.mark.parametrize(("method", "path", "body", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_name_that_would_be_another_one_without_its_secret_is_refused(
+    api: httpx.Client, method: str, path: str, body: Any, message: str
+) -> None:
+    response = api.request(method, path, json=body)
+    assert (response.status_code, response.json()["error"]["message"]) == (400, message)
+
+
+@spec("4.1", "A")
+def test_a_chain_that_is_named_by_a_secret_is_refused(ask: Asking) -> None:
+    answer = ask({"type": "calculate", "query": "2+2"}, 1, options={"chain_id": SECRET_NAME})
+    assert answer["error"]["message"] == "`options.chain_id` carries a secret: use an id"
+
+
+KEPT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a number told by its name": ({"password": 1234567890123456}, {"password": "[secret:assignment]"}),
+    "a number of an order": (
+        {"order": 1234567890123456, "token": SECRET_NAME},
+        {"order": 1234567890123456, "token": "[secret:github_token]"},
+    ),
+    "a password around a token": ({"password": f"abc {SECRET_NAME} xyz"}, {"password": "[secret:assignment]"}),
+    "a token in a sentence": ({"text": f"abc {SECRET_NAME} xyz"}, {"text": "abc [secret:github_token] xyz"}),
+    "a name with a point": ({"password.": "hunter2-correct-horse"}, {"password.": "[secret:assignment]"}),
+    "a token as a name": ({SECRET_NAME: "blue"}, {"[secret:github_token]": "blue"}),
+    "said again without its name": (
+        {"password": "hunter2-correct-horse", "note": ["say hunter2-correct-horse!", "hello"]},
+        {"password": "[secret:assignment]", "note": ["say [secret:password]!", "hello"]},
+    ),
+}
+
+
+@spec("7.1")
+@pytest.mark.parametrize(("sent", "kept"), KEPT.values(), ids=KEPT)
+def test_what_is_kept_of_an_action_is_all_but_its_secrets(
+    ask: Asking, sent: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    answer = ask({"type": _NOTE, "tool": "get_note", "parameters": sent}, 1, user_intent="hunter2-correct-horse or so")
+    assert answer["decision"] == "DENIED"
+    (entry,) = ask.activity()["activities"]
+    assert entry["action"] == {"type": _NOTE, "tool": "get_note", "parameters": kept}
+    told = "hunter2-correct-horse" in sent.values()
+    assert entry["user_intent"] == ("[secret:password] or so" if told else "hunter2-correct-horse or so")
+
+
+@spec("7.1")
+@pytest.mark.parametrize(
+    ("result", "kept"),
+    [
+        ({"rows": 3}, True),
+        ("done", True),
+        ({"token": SECRET_NAME}, False),
+        ([{"user": "ann", "password": "hunter2-correct-horse"}], False),
+        (f"the key is {SECRET_NAME}", False),
+    ],
+)
+def test_of_a_result_with_a_secret_not_even_the_hash_is_kept(ask: Asking, result: Any, kept: bool) -> None:
+    action_id = ask({"type": "calculate", "query": "2+2"}, 1)["action_id"]
+    body = {"success": True, "result": result}
+    told = ask.api.post(f"/agents/{ask.agent_id}/actions/{action_id}/execution", json=body).json()["execution"]
+    assert (told["success"], told["result_hash"] is not None) == (True, kept)
+
+
+@spec("7.1")
+def test_a_permitted_action_with_a_secret_leaves_a_hash_only_where_it_is_attested(
+    asking: Callable[..., Asking],
+) -> None:
+    ask = asking(type="autonomous")
+    action = {"type": "execute_sql", "query": f"SELECT id FROM notes WHERE body = '{SECRET_NAME}'"}
+    plain = ask(action, 1)
+    assert (plain["decision"], plain["verified_query"]) == ("APPROVED", action["query"])
+    view = ask.api.get(f"/agents/{ask.agent_id}/actions/{plain['action_id']}").json()
+    assert (view["action"]["query"], view["verified_query"]) == (
+        "SELECT id FROM notes WHERE body = '[secret:github_token]'",
+        None,
+    )
+    proven = ask(action, 2, options={"require_attestation": True})
+    claims = proven["attestation"].split(".")[1]
+    read = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+    assert read["sub"] == f"sha256:{sha256_of(action)}"
+    assert ask.api.post("/attestation/verify", json={"jwt": proven["attestation"]}).json()["valid"] is True

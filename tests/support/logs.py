@@ -112,27 +112,26 @@ def claims(issuer: str = NODE.issuer, **members: Any) -> dict[str, Any]:
 
 
 def leaf(number: int, **members: Any) -> str:
-    """The text of one leaf of version 2."""
-    return text(
-        {
-            "action_type": "calculate",
-            "activity_id": f"act_{number:026x}",
-            "agent_id": "agent_9d1f4c2b7a3e5d6c8b9a0f1e",
-            "by": "key_2a6d8e",
-            "commitment": hashlib.sha256(b"%d" % number).hexdigest(),
-            "cost_micros": 10_000,
-            "decision": "APPROVED",
-            "engine": "math",
-            "latency_us": 400 + number % 97,
-            "policy_hash": "b" * 64,
-            "risk_level": "low",
-            "status": "VERIFIED",
-            "step_number": number % 50 + 1,
-            "time_ms": NOW * 1000 + number,
-            "v": 2,
-            **members,
-        }
-    )
+    """The text of one leaf of version 2; `...` leaves a member out."""
+    every = {
+        "action_type": "calculate",
+        "activity_id": f"act_{number:026x}",
+        "agent_id": "agent_9d1f4c2b7a3e5d6c8b9a0f1e",
+        "by": "key_2a6d8e",
+        "commitment": hashlib.sha256(b"%d" % number).hexdigest(),
+        "cost_micros": 10_000,
+        "decision": "APPROVED",
+        "engine": "math",
+        "latency_us": 400 + number % 97,
+        "policy_hash": "b" * 64,
+        "risk_level": "low",
+        "status": "VERIFIED",
+        "step_number": number % 50 + 1,
+        "time_ms": NOW * 1000 + number,
+        "v": 2,
+        **members,
+    }
+    return text({name: value for name, value in every.items() if value is not ...})
 
 
 @dataclass

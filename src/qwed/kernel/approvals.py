@@ -13,6 +13,7 @@ import msgspec
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.change import GATE, Actor, change_of, keep
+from qwed.kernel.proof import proven_head
 from qwed.kernel.record_views import HOUSE, NOBODY_CAME, Settlement, Words, request_of, said_place
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
@@ -68,6 +69,8 @@ async def approve(approval_id: str, said: Said, actor: Actor, services: Services
     own = approval.requested_by == actor.by
     if own and _someone_else(actor, services):
         return problem(ErrorCode.OWN_REQUEST, "this key asked for it: another owner or approver key must approve it")
+    if not _stands(approval, services):
+        return _unreadable(TAMPERED)
     agent = services.store.find_agent(approval.agent_id)
     if agent is None or services.stopped(agent):
         return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
@@ -139,6 +142,8 @@ def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services:
     case = _case_of(approval, content, agent, services)
     if isinstance(case, Answer):
         return _changed("" if case.error is None else case.error.message)
+    if asked.action_hash not in (None, case.action.hash):
+        return _unreadable(TAMPERED)
     risk = max(Risk.of(asked.risk_level or "critical"), case.subject.base)
     if TRUST_MATRIX[agent.trust][risk] is Decision.DENIED:
         return _changed(f"a {risk.word} risk action is beyond trust level {int(agent.trust)}")
@@ -156,6 +161,14 @@ def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services:
         "tokens": approval.tokens,
     }
     return Granted(decision, known, (AgentStands(agent),), {"sub": content.get("sub") or _sub_of(content)})
+
+
+def _stands(approval: KeptApproval, services: Services) -> bool:
+    """Whether what asks for approval is in the log as it was signed, and was not written into the tables since."""
+    if services.store.in_memory:
+        return True
+    index = services.store.log_index_of(approval.organisation_id, approval.activity_id)
+    return index is not None and proven_head(approval.leaf, approval.organisation_id, index, services) is not None
 
 
 def _sub_of(content: dict[str, Any]) -> str | None:

@@ -74,7 +74,11 @@ def name_at(path: str) -> str:
 def told_by_name(path: str, text: str) -> tuple[Finding, ...]:
     """A value that is only telling beside its name: `{"password": "..."}` reads like an assignment."""
     name = name_at(path)
-    return find_secrets(f'{name} = "{text}"') if name and name != text else ()
+    if not name or name == text:
+        return ()
+    before = f'{name} = "'
+    # A secret in the name itself says nothing about the value.
+    return tuple(each for each in find_secrets(f'{before}{text}"') if each.end > len(before))
 
 
 def holds_secret(texts: Iterable[tuple[str, str]]) -> bool:

@@ -102,7 +102,10 @@ async def log_execution(
 
 
 def _sealed(report: Report, action_id: str, key: SubjectKey) -> str | None:
-    return None if report.result_hash is None else key.seal(result_place(action_id), report.result_hash)
+    """The hash of the result, after the name of the key that opens it: of an erased subject that is another one."""
+    if report.result_hash is None:
+        return None
+    return f"{key.subject_id}:{key.seal(result_place(action_id), report.result_hash)}"
 
 
 def _attests(shown: str | Mapping[str, Any], action: ActionView, services: Services) -> bool:

@@ -21,8 +21,10 @@ _TELLING = 4
 _PART = 12
 """Characters of a secret that give it away where a message has cut it short or taken it to pieces."""
 _MOST_PARTS = 1 << 16
-_MOST_READ = 1 << 27
-"""Characters of a text, times the secrets looked for in it: a tenth of a second."""
+_MOST_READ = 1 << 28
+"""Characters of a text, times the secrets looked for in it: a fraction of a second."""
+_APART = "\udfff"
+"""Half of a pair, which stands in no text that was read."""
 
 
 class Hiding:
@@ -54,7 +56,16 @@ class Hiding:
 
     def value(self, value: Any) -> Any:
         """The JSON value of the action itself, already masked, without them where nothing else tells of them."""
-        return _in_texts(value, self.whole)
+        texts: list[str] = []
+
+        def noted(text: str) -> str:
+            texts.append(text)
+            return text
+
+        _in_texts(value, noted)
+        # All at once: many secrets in many texts would be looked for one by one.
+        changed = iter(self.whole(_APART.join(texts)).split(_APART))
+        return _in_texts(value, lambda _text: next(changed))
 
     def _without_parts(self, text: str) -> str:
         places = [at for at in range(len(text) - _PART + 1) if text[at : at + _PART] in self._parts]
@@ -94,7 +105,7 @@ def _in_texts(value: Any, change: Callable[[str], str]) -> Any:
 def _secrets_in(path: str, text: str) -> dict[str, str]:
     found = {text[each.start : each.end]: each.kind for each in find_secrets(text) if each.kind != UNSCANNED}
     if any(each.kind != UNSCANNED for each in told_by_name(path, text)):
-        found[text] = name_at(path)
+        found[text] = mask(name_at(path))
     # As it was sent, and as a message would repeat it.
     spellings = ((each, kind) for secret, kind in found.items() for each in (secret, printable(secret)))
     return {spelling: kind for spelling, kind in spellings if len(spelling) >= _TELLING}

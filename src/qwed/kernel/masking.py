@@ -25,8 +25,8 @@ def masked(value: Any, name: str = "") -> Any:
 
 def _told(value: str, name: str) -> str | None:
     """The kind of secret the whole value is by its name; None where its name says no more than the value itself."""
-    before = f'{name} = "'
-    named = find_secrets(f'{before}{value}"')
+    before = f'{name.rstrip(".")} = "'
+    named = [each for each in find_secrets(f'{before}{value}"') if each.end > len(before)]
     own = find_secrets(value) if named else ()
     if not own:
         return named[0].kind if named else None

@@ -192,11 +192,17 @@ def cost_of(kept: leaf.Leaf) -> CostOfActivity:
 def _execution_of(entry: Entry, activity_id: str, services: Services) -> ExecutionView | None:
     if entry.success is None or entry.executed_at is None:
         return None
-    told = entry.result_hash
-    if told is not None:
-        found = services.vault.opened(entry.subject_id, result_place(activity_id), told)
-        told = found.text if found.state == KEPT else None
+    told = None if entry.result_hash is None else _result_hash(entry.result_hash, activity_id, services)
     return ExecutionView(success=bool(entry.success), result_hash=told, at=rfc3339(entry.executed_at))
+
+
+def _result_hash(kept: str, activity_id: str, services: Services) -> str | None:
+    """What was told of the result; with whose key it opens stands before it, unless there were none yet."""
+    subject_id, _, sealed = kept.rpartition(":")
+    if subject_id == "sha256":
+        return kept
+    found = services.vault.opened(subject_id, result_place(activity_id), sealed)
+    return found.text if found.state == KEPT else None
 
 
 def _approval_of(entry: Entry, now: float) -> ApprovalState | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
+from qwed.ledger import leaf
 from qwed.ledger.vault import Master, SubjectKey, VaultError, existing_master, master_from
 from qwed.store.agent import Agent
 from qwed.store.protocol import Entry, KeptApproval, Store, Subject
@@ -96,8 +97,10 @@ class Vault:
 
     def content(self, entry: Entry | KeptApproval, activity_id: str) -> Content:
         """What was kept beside the leaf of an activity."""
-        if entry.subject_id is None or not entry.payload:
-            return Content(KEPT, entry.payload) if entry.payload else Content(EXPIRED, NOTHING)
+        if not entry.payload:
+            return Content(EXPIRED, NOTHING)
+        if entry.subject_id is None:
+            return _in_the_clear(entry)
         return self.opened(entry.subject_id, activity_id, entry.payload)
 
     def opened(self, subject_id: str | None, place: str, sealed: str) -> Content:
@@ -157,3 +160,10 @@ class Vault:
             if len(known) > _REMEMBERED:
                 known.popitem(last=False)
             return first
+
+
+def _in_the_clear(entry: Entry | KeptApproval) -> Content:
+    """Content without a subject: from before there were any, or where nothing was said; anything else was put there."""
+    kept = leaf.decode(entry.leaf)
+    meant = kept.v == 1 or (kept.commitment is None and entry.payload == NOTHING)
+    return Content(KEPT, entry.payload) if meant else Content(TAMPERED, NOTHING)

@@ -29,6 +29,7 @@ TEXTS = {
     "wish": "canary of a wish",
     "complaint": "canary of a complaint",
     "conversation": "canary conversation",
+    "chain": "canary-chain",
     "subject": "canary.subject@example.com",
     "key": "canary-idempotency-key",
     "batch": "4242 = 4242",
@@ -78,7 +79,7 @@ def _live(gate: Gate) -> dict[str, str]:
         context = {"conversation_id": TEXTS["conversation"], "step_number": next(steps), "subject": TEXTS["subject"]}
         return gate.verify_action(agent_id, action, {**context, "user_intent": TEXTS["intent"]}, **more)
 
-    options = {"require_attestation": True}
+    options = {"require_attestation": True, "chain_id": TEXTS["chain"]}
     done = ask(CALCULATION, options=options, idempotency_key=TEXTS["key"], justification=TEXTS["justification"])
     assert (done.decision, ask({"type": TEXTS["unknown type"], "query": "x"}).decision) == ("APPROVED", "DENIED")
     unknown = {"type": "tool_call", "tool": "unheard_of", "parameters": {"x": TEXTS["denied action"]}}

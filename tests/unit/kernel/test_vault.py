@@ -270,6 +270,13 @@ def test_content_of_before_is_as_it_was_sent_and_what_was_dropped_is_expired(des
     assert desk.vault.content(_entry(key.subject_id, ""), "kept_1") == (EXPIRED, "{}")
 
 
+def test_content_in_the_clear_is_believed_only_beside_a_leaf_that_commits_to_none(desk: Desk) -> None:
+    """Whoever can write to the tables could otherwise put an action before a person that nobody asked for."""
+    assert desk.vault.content(_entry(None, "{}", version=2), "kept_1") == (KEPT, "{}")
+    for payload, commitment in ((TEXT, None), (TEXT, "c" * 64), ("{}", "c" * 64)):
+        assert desk.vault.content(_entry(None, payload, 2, commitment), "kept_1") == (TAMPERED, "{}")
+
+
 def test_content_that_was_changed_or_moved_is_not_shown(desk: Desk) -> None:
     key, other = desk.key(), desk.key("bob")
     sealed = key.seal("kept_1", TEXT)

@@ -254,9 +254,16 @@ def _live(directory: Path, hands: HandClock) -> str:
     return agent_id
 
 
-def test_what_speaks_for_an_agent_is_what_the_log_says_of_it(tmp_path: Path) -> None:
-    agent_id = _live(tmp_path / "data", HandClock())
-    books = Books(tmp_path / "data")
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The agent, and the directory in which it lived; nobody writes there any more."""
+    directory = tmp_path_factory.mktemp("merit") / "data"
+    return _live(directory, HandClock()), directory
+
+
+def test_what_speaks_for_an_agent_is_what_the_log_says_of_it(lived: tuple[str, Path]) -> None:
+    agent_id, directory = lived
+    books = Books(directory)
     books.require_one_story()
     assert {one.event for one in books.events(*TRUST_EVENTS)} == set(TRUST_EVENTS)
     kept = books.usage[agent_id]
@@ -264,9 +271,9 @@ def test_what_speaks_for_an_agent_is_what_the_log_says_of_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("column", ["since", "actions", "denied", "attestations"])
-def test_a_record_that_says_something_else_is_noticed(tmp_path: Path, column: str) -> None:
-    agent_id = _live(tmp_path / "data", HandClock())
-    books = Books(tmp_path / "data")
+def test_a_record_that_says_something_else_is_noticed(lived: tuple[str, Path], column: str) -> None:
+    agent_id, directory = lived
+    books = Books(directory)
     books.usage[agent_id][column] += 1
     with pytest.raises(AssertionError, match=column):
         books.require_one_story()

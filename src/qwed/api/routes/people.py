@@ -29,7 +29,7 @@ ROUTES: tuple[Route, ...] = (
         "Permit what waits",
         ApprovalView,
         shapes.ResolveShape,
-        errors=(*KEY, *BODY, E.OWN_REQUEST, E.NOT_FOUND, E.CONFLICT),
+        errors=(*KEY, *BODY, E.OWN_REQUEST, E.NOT_FOUND, E.CONFLICT, E.TAMPERING_FOUND),
     ),
     Route(
         "POST",

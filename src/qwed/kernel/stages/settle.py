@@ -126,7 +126,7 @@ def _outcome_of(case: Case, refusal: Answer | None, services: Services, now: flo
 
 
 def _next_link(organisation_id: str, chain_id: str, services: Services) -> Chain:
-    links, last = services.store.chain(organisation_id, chain_id)
+    links, last = services.store.chain(organisation_id, services.vault.fingerprint(chain_id))
     return Chain(id=chain_id, index=links, previous=last)
 
 
@@ -210,15 +210,16 @@ def _settlement_of(
         notices=_notices_of(case, outcome, services, now),
         mark=_mark_of(case, outcome),
         degrade=degrade,
-        link=_link_of(outcome),
+        link=_link_of(outcome, services),
     )
 
 
-def _link_of(outcome: Outcome) -> Link | None:
+def _link_of(outcome: Outcome, services: Services) -> Link | None:
     chain = outcome.chain
     if chain is None or outcome.attestation_id is None:
         return None
-    return Link(chain.id, chain.index, chain.previous, outcome.attestation_id)
+    # Under a keyed name, as a conversation is.
+    return Link(services.vault.fingerprint(chain.id), chain.index, chain.previous, outcome.attestation_id)
 
 
 def _notices_of(case: Case, outcome: Outcome, services: Services, now: float) -> tuple[Notice, ...]:
@@ -251,9 +252,10 @@ def _payload_of(case: Case, outcome: Outcome) -> str:
     conversation_id = shown_name(context.conversation_id) if context is not None else None
     if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
         return with_more(judged.kept, conversation_id, outcome.chain)
-    hiding = Hiding(case.action) if case.action is not None and _keeps_secret(case) else None
+    secret, said_more = _keeps_secret(case), intent is not None or case.justification is not None
+    hiding = Hiding(case.action) if secret and (judged is None or said_more) else None
     about = judged.payload if judged is not None else _unjudged(case, hiding)
-    if hiding is not None and outcome.attestation_id is None and outcome.approval is None:
+    if secret and outcome.attestation_id is None and outcome.approval is None:
         # Nothing will be attested: what carried a secret leaves no hash of it.
         about = _replace(about, sub=None)
     said = {"user_intent": shown_text(intent, hiding), "justification": shown_text(case.justification, hiding)}

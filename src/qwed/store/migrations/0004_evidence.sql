@@ -58,6 +58,9 @@ UPDATE approvals SET action_hash = '';
 DELETE FROM memories;
 ALTER TABLE memories ADD COLUMN subject_id TEXT REFERENCES subjects;
 ALTER TABLE jobs ADD COLUMN subject_id TEXT REFERENCES subjects;
+-- Whoever is erased is found without looking at everybody else.
+CREATE INDEX memories_by_subject ON memories (subject_id);
+CREATE INDEX jobs_by_subject ON jobs (subject_id);
 
 CREATE VIEW batches AS
 SELECT '' AS activities, '' AS conversations, '' AS usages, '' AS tallies, '' AS heads;
