@@ -47,8 +47,8 @@ _RECEIPT = {_WHOLE: "index", _TEXT: "leaf", rf"\[({_HASH},?)*\]": "path", r"\{.*
 _HEAD = re.compile(
     rf'{{"log_id":"[^"\\]+","root":{_HASH},"size":({_WHOLE}),"time":"[0-9-]{{10}}T[0-9:]{{8}}([.][0-9]{{1,9}})?Z"}}'
 )
-# A leaf without escapes and inner objects is canonical if its members stand in order; this is three times as fast.
-_MEMBER = r'"[a-z_]++":(?:"[^"\\\x00-\x1f]*+"|0|-?[1-9][0-9]*+|true|false|null)'
+# A leaf without escapes and inner objects is canonical if its members stand in order, which is quickly seen.
+_MEMBER = r'"[a-z_]++":(?:"[^"\\\x00-\x1f\ud800-\udfff]*+"|0|-?[1-9][0-9]{0,17}+|true|false|null)'
 _PLAIN = re.compile(rf"{{{_MEMBER}(?:,{_MEMBER})*+}}")
 _ENTRY = frozenset({"index", "leaf", "leaf_hash", "payload", "salt", "erased"})
 
@@ -317,9 +317,10 @@ def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
 
 
 def _leaf(text: str) -> dict[str, Any]:
-    members = read_object(text)
-    plain = _PLAIN.fullmatch(text) and list(members) == sorted(members)
-    _require(plain or _canonical(members) == text, "001", "its leaf is not canonical JSON")
+    plain = _PLAIN.fullmatch(text) is not None
+    members = json.loads(text) if plain else read_object(text)
+    in_order = list(members) == sorted(members) and len(members) == text.count('":') if plain else False
+    _require(in_order or _canonical(members) == text, "001", "its leaf is not canonical JSON")
     _require(isinstance(members.get("activity_id"), str), "001", "its leaf names no activity")
     return members
 
@@ -482,9 +483,7 @@ def check_log(
     reading.close((reading.published or {}) if keys is None else keys, head)
     notes = {
         "keys were taken from the export itself: give a JWKS that you trust to know who signed": keys is None,
-        f"an even sample of {len(reading.sample)} signatures was checked: each root is confirmed by every later one": (
-            reading.stride > 1
-        ),
+        f"an even sample of {len(reading.sample)} signatures was checked: later roots confirm all": reading.stride > 1,
         f"only the first {MAX_FINDINGS} findings are listed": len(reading.findings) == MAX_FINDINGS,
     }
     said = tuple(note for note, applies in notes.items() if applies)

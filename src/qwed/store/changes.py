@@ -93,8 +93,8 @@ def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
 _OF_SUBJECT = "IN (SELECT subject_id FROM subjects WHERE organisation_id = ? AND name = ? AND key IS NOT NULL)"
 _ERASE = (
     # As many as take no time: the others open no more either, and go when their day is over.
-    "DELETE FROM memories WHERE (agent_id, key) IN "
-    f"(SELECT agent_id, key FROM memories WHERE subject_id {_OF_SUBJECT} LIMIT 10000)",  # noqa: S608 - constants
+    "DELETE FROM memories WHERE (agent_id, key) IN "  # noqa: S608 - constants
+    f"(SELECT agent_id, key FROM memories WHERE subject_id {_OF_SUBJECT} LIMIT 10000)",
     f"DELETE FROM job_items WHERE job_id IN (SELECT job_id FROM jobs WHERE subject_id {_OF_SUBJECT})",  # noqa: S608
     f"DELETE FROM jobs WHERE subject_id {_OF_SUBJECT}",  # noqa: S608 - constants
 )

@@ -89,6 +89,21 @@ def test_an_honest_log_is_reported_as_it_is() -> None:
     assert report == LogReport(LOG_ID, COUNT, roots(LOG.leaves)[-1].hex(), len(LOG.heads), ())
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"conversation_id": 'say "x", {"y": 1}'},
+        {"conversation_id": "back\\slash\n\t\x00\x7f\u2028ä😀"},
+        {"conversation_id": "a,", "decision": ","},
+        {"cost_micros": 2**70, "tokens": -1, "latency_us": 0, "success": True, "about": None},
+        {"nested": {"b": [1, {"a": 2}], "a": []}},
+        {"conversation_id": ""},
+    ],
+)
+def test_whatever_an_honest_leaf_says_it_is_canonical(members: dict[str, Any]) -> None:
+    assert wrong(list(sealed([leaf(0, **members)], [1]).lines())) == []
+
+
 def test_every_head_of_an_honest_log_agrees_with_it_as_text_and_as_bytes() -> None:
     for head in LOG.heads.values():
         assert wrong(LINES, head=head) == []
@@ -173,6 +188,10 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
     ),
     "a leaf with a member twice": (
         list(sealed(['{"activity_id":"act_1","activity_id":"act_1"}'], [1]).lines()),
+        [("entry 0", "its leaf is not canonical JSON")],
+    ),
+    "a leaf with a member twice and an escape": (
+        list(sealed(['{"activity_id":"act_1","by":"\\n","by":"\\n"}'], [1]).lines()),
         [("entry 0", "it is not valid JSON: a member is given twice")],
     ),
     "a leaf with members out of order": (
@@ -357,6 +376,7 @@ GARBAGE: list[bytes] = [
     b'{"entry":{"index":-1,"leaf":"{}","leaf_hash":""}}',
     b'{"entry":{"index":true,"leaf":"{}","leaf_hash":""}}',
     b'{"entry":{"index":0.0,"leaf":"{}","leaf_hash":""}}',
+    b'{"entry":{"index":0,"leaf":"{\\"activity_id\\":\\"x\\",\\"v\\":' + b"9" * 5000 + b'}","leaf_hash":""}}',
     b'{"entry":{"index":0,"leaf":"' + b"[" * 50_000 + b'","leaf_hash":""}}',
     b'{"entry":{"index":0,"leaf":{"activity_id":"x"},"leaf_hash":""}}',
     b'{"entry":{"index":0,"leaf":"\\ud800","leaf_hash":""}}',
