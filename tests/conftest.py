@@ -1,5 +1,6 @@
 """Fixtures shared by every test: one real server per test process, a client, agents."""
 
+import gc
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
 
 
+def pytest_collection_finish() -> None:
+    # What was collected stays to the end; looking through it for garbage again and again takes longer than many tests.
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish() -> None:
+    gc.unfreeze()
     end_workers()
 
 

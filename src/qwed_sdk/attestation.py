@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qwed.ledger.verifier import Checked, Keys
+    from qwed.ledger.tokens import Checked
+    from qwed.ledger.verifier import Keys
 
 Jwks = Mapping[str, Any] | str | PathLike[str]
 """The body of `GET /.well-known/jwks.json`: as a mapping, as JSON text, or the path of a file that holds it."""
@@ -21,7 +22,7 @@ def verify_attestation(
     A JWKS that cannot be read or used raises OSError or ValueError: nothing can be said about the attestation then.
     """
     # Imported here so that `import qwed_sdk` does not load a cryptographic library.
-    from qwed.ledger.verifier import check_attestation
+    from qwed.ledger.tokens import check_attestation
 
     moment = time.time() if now is None else now
     issuers = (trusted_issuers,) if isinstance(trusted_issuers, str) else trusted_issuers
@@ -30,7 +31,7 @@ def verify_attestation(
 
 def verify_receipt(receipt: Mapping[str, Any], *, jwks: Jwks) -> tuple[bool, dict[str, Any]]:
     """Whether the receipt proves its leaf to be in the log, and the leaf; or else `{"error": {"code", "message"}}`."""
-    from qwed.ledger.verifier import check_receipt
+    from qwed.ledger.tokens import check_receipt
 
     return _answer(check_receipt(receipt, _keys(jwks)))
 

@@ -15,7 +15,7 @@ import pytest
 from qwed.gate import Gate, open_gate
 from qwed.gate.reply import GateError
 from qwed.kernel.erasure import sweep
-from qwed.ledger import verifier
+from qwed.ledger import tokens, verifier
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, another, refusal_of, settle
 from tests.spec.conftest import Hire, People
@@ -242,13 +242,13 @@ def test_a_reader_can_check_the_first_and_the_last_entry(story: Story) -> None:
     assert report["generated_at"] == log["head"]["time"]
     ends = (("first", report["activities"][-1]), ("last", report["activities"][0]))
     for name, activity in ends:
-        checked = verifier.check_receipt(log[name], keys)
+        checked = tokens.check_receipt(log[name], keys)
         assert checked.valid, checked.message
         assert checked.claims is not None
         assert checked.claims["activity_id"] == activity["activity_id"]
         assert log[name]["head"] == log["head"]
     forged = {**log["first"], "leaf": log["last"]["leaf"]}
-    assert not verifier.check_receipt(forged, keys).valid
+    assert not tokens.check_receipt(forged, keys).valid
 
 
 @spec("7.3")

@@ -18,7 +18,8 @@ from joserfc import jwt as another_library
 from joserfc.jwk import KeySet
 
 from qwed.ledger.keyring import fresh_keyring, read_keyring
-from qwed.ledger.verifier import check_chain, check_receipt, public_keys
+from qwed.ledger.tokens import check_chain, check_receipt
+from qwed.ledger.verifier import public_keys
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, WRITE, Json, action_of, another, claims_of, hash_of, proof_of, settle
 from tests.spec.conftest import House, People, furnished, living_in

@@ -20,6 +20,7 @@ def hash_of_leaf(leaf: str) -> bytes:
 
 def root_from(index: int, size: int, hashed: bytes, path: list[bytes]) -> bytes:
     """RFC 6962, 2.1.1: the root of a tree of `size` leaves in which the path is that of the leaf at `index`."""
+    assert 0 <= index < size, "no such leaf"
     if size == 1:
         assert path == [], "the path is too long"
         return hashed
@@ -54,7 +55,6 @@ def require_receipt(receipt: Json, keys: KeySet, action_id: str) -> Json:
     assert set(receipt) == {"index", "leaf", "path", "head"}
     head = require_head(receipt["head"], keys)
     path = [bytes.fromhex(each) for each in receipt["path"]]
-    assert 0 <= receipt["index"] < head["size"]
     root = root_from(receipt["index"], head["size"], hash_of_leaf(receipt["leaf"]), path)
     assert root.hex() == head["root"]
     leaf: Json = json.loads(receipt["leaf"])

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from qwed.cli.telling import shown, sorry
 
 if TYPE_CHECKING:
-    from qwed.ledger.verifier import Checked, Keys
+    from qwed.ledger.tokens import Checked
+    from qwed.ledger.verifier import Keys
 
 _VERIFY = """Check an attestation (a JWT) or a receipt (a JSON object) that an answer carried: whether the
 node signed it, and whether it holds now. Whether it was revoked since, only the server knows:
@@ -52,7 +53,7 @@ def add_to(commands: Any) -> None:
 
 def _verify(given: argparse.Namespace) -> int:
     # Imported here so that `qwed --help` answers at once.
-    from qwed.ledger.verifier import check_attestation, check_receipt
+    from qwed.ledger.tokens import check_attestation, check_receipt
 
     try:
         proof = _proof_in(given.token)

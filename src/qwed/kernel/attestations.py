@@ -15,7 +15,7 @@ from qwed.kernel.bodies import refuse_body
 from qwed.kernel.services import Services
 from qwed.kernel.vault import KEPT, TAMPERED
 from qwed.kernel.views import View
-from qwed.ledger import verifier
+from qwed.ledger import tokens
 from qwed.words import ErrorCode
 
 
@@ -55,7 +55,7 @@ def read_jwt(raw: Any) -> str | Problem:
 def check(jwt: str, services: Services) -> AttestationCheck:
     """Whether the token is ours, holds now, and says what our log says."""
     store, keyring = services.store, services.signer.keyring
-    found = verifier.check_attestation(
+    found = tokens.check_attestation(
         jwt,
         keyring.public_keys(),
         now=services.clock.now(),

@@ -12,8 +12,8 @@ from qwed.kernel.change import change_of, keep
 from qwed.kernel.content import holds_secret
 from qwed.kernel.record_views import result_place
 from qwed.kernel.services import Services
+from qwed.ledger.tokens import check_attestation, check_receipt
 from qwed.ledger.vault import SubjectKey
-from qwed.ledger.verifier import check_attestation, check_receipt
 from qwed.store.agent import Agent
 from qwed.store.parts import Executed
 from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of

@@ -12,7 +12,8 @@ from qwed.ledger.attest import Chain, Receipt, Signer, Stated
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.sequencer import Head, Sequencer
-from qwed.ledger.verifier import check_attestation, check_chain, check_receipt, public_keys
+from qwed.ledger.tokens import check_attestation, check_chain, check_receipt
+from qwed.ledger.verifier import public_keys
 from tests.support.clock import HandClock
 
 NOW = 1_790_000_000

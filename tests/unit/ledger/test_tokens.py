@@ -17,7 +17,8 @@ from joserfc import jws, jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, KeySet
 
-from qwed.ledger.verifier import Checked, Invalid, check_attestation, check_chain, read_head
+from qwed.ledger.tokens import Checked, check_attestation, check_chain
+from qwed.ledger.verifier import Invalid, read_head
 from tests.support.logs import LOG_ID, NODE, NOW, ORDER, Node, b64, claims, text, unb64
 
 ROWS = [json.loads(line) for line in (Path(__file__).parents[2] / "data" / "tokens.jsonl").read_text().splitlines()]

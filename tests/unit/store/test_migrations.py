@@ -17,7 +17,7 @@ from qwed.kernel.wiring import open_services
 from qwed.ledger import leaf
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
-from qwed.ledger.verifier import check_attestation, check_receipt
+from qwed.ledger.tokens import check_attestation, check_receipt
 from qwed.settings import Settings
 from qwed.store import log
 from qwed.store.migrate import migrate, migrations

@@ -1,0 +1,118 @@
+"""Whether an attestation, a chain of them or a receipt may be believed: offline, with public keys alone."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from qwed.ledger.verifier import (
+    Invalid,
+    Keys,
+    any_numbers,
+    canonical,
+    leaf_hash,
+    open_jws,
+    read_head,
+    read_leaf,
+    require,
+    verify_inclusion,
+)
+
+# What members must read like as JSON: one that is absent reads as nothing.
+_TEXT, _WHOLE, _HASH = '".+"', "0|[1-9][0-9]{0,15}", '"[0-9a-f]{64}"'
+ATTESTATION, ISSUER = "qwed-attestation+jwt", "did:qwed:node:"
+_CLAIMS = {
+    _TEXT: "iss sub jti qwed.activity_id",
+    _WHOLE: "iat exp qwed.log.index qwed.log.size",
+    f"({_WHOLE})?": "nbf",
+    _HASH: "qwed.log.root",
+    'null|".+"': "qwed.result.status qwed.result.engine qwed.decision qwed.risk_level qwed.agent_id qwed.policy_hash",
+    '"1[.]0"': "qwed.version",
+    "true|false": "qwed.result.verified",
+    "1|1[.]0|0([.][0-9]+)?": "qwed.result.confidence",
+}
+# Chain, index and previous attestation: none of them, those of a first, those of a later one.
+_LINK = re.compile(r'\[(null,null,null|"[^"]+",0,null|"[^"]+",[1-9][0-9]{0,15},"[^"]+")\]')
+_RECEIPT = {_WHOLE: "index", _TEXT: "leaf", rf"\[({_HASH},?)*\]": "path", r"\{.*\}": "head"}
+
+
+def _misfit(value: Any, grammar: Mapping[str, str]) -> str:
+    """The first member that is missing or does not read as it must; nothing where all do."""
+    for pattern, names in grammar.items():
+        for name in names.split():
+            found = value
+            for part in name.split("."):
+                found = found.get(part, ...) if isinstance(found, Mapping) else ...
+            try:
+                said = "" if found is ... else canonical(found)
+            except (TypeError, ValueError, RecursionError):
+                return name
+            if re.fullmatch(pattern, said, re.DOTALL) is None:
+                return name
+    return ""
+
+
+class Checked(NamedTuple):
+    """Whether it holds; the claims are there once their signature is proven, even where they are out of date."""
+
+    valid: bool
+    claims: dict[str, Any] | None
+    code: str | None
+    message: str
+
+
+def check_attestation(
+    jwt: str,
+    keys: Keys,
+    *,
+    now: float,
+    trusted_issuers: Collection[str] | None = None,
+    leeway: float = 0,
+    is_revoked: Callable[[str], bool] = lambda _jti: False,
+) -> Checked:
+    """Whether an attestation may be believed at the time `now`, and what it claims."""
+    claims = None
+    try:
+        _, claims = open_jws(jwt, ATTESTATION, keys, any_numbers)
+        require(not (name := _misfit(claims, _CLAIMS)), "007", f"its claim `{name}` is missing or not as it must be")
+        issuer, begin, log = claims["iss"], max(claims["iat"], claims.get("nbf", 0)), claims["qwed"]["log"]
+        require(log["index"] < log["size"], "007", "its claim `qwed.log` names a leaf outside of the tree")
+        trusted = issuer.startswith(ISSUER) if trusted_issuers is None else issuer in (*trusted_issuers,)
+        require(trusted, "002", f"its issuer {ascii(issuer)[:80]} is not trusted")
+        require(now < claims["exp"] + leeway, "004", f"it expired at {claims['exp']}")
+        require(begin <= now + leeway, "005", f"it is not valid before {begin}")
+        require(not is_revoked(claims["jti"]), "006", "it was revoked")
+        link = [claims["qwed"].get(name) for name in ("chain_id", "chain_index", "previous_attestation")]
+        require(
+            _LINK.fullmatch(canonical(link)), "008", "only the first of a chain, index 0, has no previous attestation"
+        )
+    except Invalid as wrong:
+        return Checked(False, claims, wrong.code, str(wrong))
+    return Checked(True, claims, None, "it is valid")
+
+
+def check_chain(tokens: Sequence[str], keys: Keys, *, now: float, **options: Any) -> Checked:
+    """Whether the tokens, in this order, are a whole chain from index 0; `options` are those of one attestation."""
+    checked, chain, previous = Checked(False, None, "QWED-ATT-008", "a chain has at least one attestation"), "", None
+    for index, token in enumerate(tokens):
+        checked = check_attestation(token, keys, now=now, **options)
+        if not checked.valid or checked.claims is None:
+            return checked._replace(message=f"attestation {index}: {checked.message}")
+        said = checked.claims["qwed"]
+        chain = chain or said.get("chain_id", "")
+        if [said.get(name) for name in ("chain_id", "chain_index", "previous_attestation")] != [chain, index, previous]:
+            return Checked(False, checked.claims, "QWED-ATT-008", f"attestation {index} does not follow in the chain")
+        previous = checked.claims["jti"]
+    return checked
+
+
+def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
+    """Whether a receipt proves its leaf to be in the log that its head is signed for; the claims are the leaf."""
+    try:
+        require(not (name := _misfit(receipt, _RECEIPT)), "001", f"its `{name}` is not that of a receipt")
+        claims, head = read_leaf(receipt["leaf"]), read_head(receipt["head"], keys)
+        hashed, path = leaf_hash(receipt["leaf"].encode()), [bytes.fromhex(each) for each in receipt["path"]]
+        proven = verify_inclusion(hashed, receipt["index"], head.size, path, head.root)
+        require(proven, "003", "its path does not lead from its leaf to the root that was signed")
+        return Checked(True, claims, None, "it is valid")
+    except Invalid as wrong:
+        return Checked(False, None, wrong.code, str(wrong))
