@@ -31,7 +31,15 @@ from tests.support.server import Server
 LAUNCHER = Path(__file__).with_name("crashing_server.py")
 BEFORE = ["change", BEFORE_COMMIT, BEHIND_LEAF]
 AFTER = [AFTER_COMMIT, "changed"]
-places = pytest.mark.parametrize("place", [*BEFORE, *AFTER])
+_AT_LENGTH = pytest.mark.drill
+places = pytest.mark.parametrize(
+    "place",
+    [
+        BEFORE_COMMIT,
+        AFTER_COMMIT,
+        *(pytest.param(place, marks=_AT_LENGTH) for place in ("change", BEHIND_LEAF, "changed")),
+    ],
+)
 SUM = {"type": "calculate", "query": "2+2"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
 ATTACK = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
@@ -258,7 +266,14 @@ def test_content_is_kept_whole_or_erased_whole_after_a_cut(cut: Cut, place: str)
     assert [row["event"] for row in cut.books().outbox] == ([] if place in AFTER else ["pending"])
 
 
-@pytest.mark.parametrize("place", ["settle", BEFORE_COMMIT, BEHIND_LEAF, AFTER_COMMIT, "answer"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        BEFORE_COMMIT,
+        AFTER_COMMIT,
+        *(pytest.param(place, marks=_AT_LENGTH) for place in ("settle", BEHIND_LEAF, "answer")),
+    ],
+)
 @pytest.mark.parametrize("event", ["pending", "failed"])
 def test_a_notice_is_in_the_outbox_exactly_when_its_decision_is_in_the_log(cut: Cut, place: str, event: str) -> None:
     body = {"action": EMAIL if event == "pending" else ATTACK, "context": {"conversation_id": "told", "step_number": 1}}

@@ -100,14 +100,20 @@ def _url(receiver: Receiver) -> str:
 class House:
     """A server that may be ended and started again."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **settings: str) -> None:
         self.directory = directory
         self.families: list[Family] = []
+        self._settings = ALLOWED | settings
         self.start()
         self.first = self.family(self.server.owner_key)
 
     def start(self) -> None:
-        self.server = Server(self.directory, **ALLOWED)
+        self.server = Server(self.directory, **self._settings)
+
+    def new_family(self) -> Family:
+        """An organisation that was not there before."""
+        made = self.first.api.post("/organisations", json={"name": f"family {len(self.families)}"})
+        return self.family(made.json()["owner_key"])
 
     def family(self, owner_key: str) -> Family:
         self.families.append(Family(self.server.base_url, owner_key))
@@ -128,13 +134,33 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
+    """A house of one's own, to be ended in the middle."""
     opened = House(tmp_path / "data")
     yield opened
     opened.close()
 
 
-def test_each_event_arrives_once_signed_with_ids_and_without_content(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver()
+@pytest.fixture(scope="module")
+def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A house for every test that leaves it standing; each has families of its own there."""
+    settings = {"QWED_TRUST_MIN_DAYS": "0", "QWED_TRUST_MIN_ACTIONS": "0"}
+    opened = House(tmp_path_factory.mktemp("street") / "data", **settings)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def family(street: House) -> Iterator[Family]:
+    """A family of the street; in the end nobody there is told anything any more."""
+    before = len(street.families)
+    yield street.new_family()
+    # A notice that still waits must not come to the next test, whose receiver may listen where this one's did.
+    for one in street.families[before:]:
+        one.api.delete("/webhook")
+
+
+def test_each_event_arrives_once_signed_with_ids_and_without_content(family: Family, receiver: Open) -> None:
+    told = receiver()
     family.listen(_url(told))
     agent_id = family.register(type="autonomous")
     waits = family.ask(agent_id)
@@ -157,9 +183,8 @@ def test_each_event_arrives_once_signed_with_ids_and_without_content(house: Hous
     assert told.heard.empty()
 
 
-def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(tmp_path: Path, receiver: Open) -> None:
-    server = Server(tmp_path / "data", **ALLOWED, QWED_TRUST_MIN_DAYS="0", QWED_TRUST_MIN_ACTIONS="0")
-    family, told = Family(server.base_url, server.owner_key), receiver()
+def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(family: Family, receiver: Open) -> None:
+    told = receiver()
     family.listen(_url(told))
     agent_id = family.register()
     assert family.ask(agent_id, SUM)["decision"] == "APPROVED"
@@ -167,12 +192,10 @@ def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(tmp_path: Pa
     notice = family.require_genuine(told.next())
     assert (notice["event"], notice["approval_id"]) == ("pending", asked["approval_id"])
     assert family.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
-    family.api.close()
-    assert server.stop() == 0
 
 
-def test_only_what_was_asked_for_arrives(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver()
+def test_only_what_was_asked_for_arrives(family: Family, receiver: Open) -> None:
+    told = receiver()
     family.listen(_url(told), "suspended")
     agent_id = family.register(type="autonomous")
     assert family.ask(agent_id)["decision"] == "PENDING"
@@ -183,8 +206,8 @@ def test_only_what_was_asked_for_arrives(house: House, receiver: Open) -> None:
     assert told.heard.empty()
 
 
-def test_what_was_refused_is_sent_again_under_the_same_id(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver(answering(503, 200))
+def test_what_was_refused_is_sent_again_under_the_same_id(family: Family, receiver: Open) -> None:
+    told = receiver(answering(503, 200))
     family.listen(_url(told))
     family.ask(family.register())
     first, second = (family.require_genuine(told.next()) for _ in range(2))
@@ -193,8 +216,8 @@ def test_what_was_refused_is_sent_again_under_the_same_id(house: House, receiver
     assert (shown["delivered"], shown["last_error"]) == (1, None)
 
 
-def test_a_redirect_is_not_followed(house: House, receiver: Open) -> None:
-    family, elsewhere = house.first, receiver()
+def test_a_redirect_is_not_followed(family: Family, receiver: Open) -> None:
+    elsewhere = receiver()
     told = receiver(redirecting(307, _url(elsewhere)))
     family.listen(_url(told))
     family.ask(family.register())
@@ -262,8 +285,8 @@ def test_what_was_delivered_is_not_sent_again_after_a_restart(house: House, rece
 # Receivers that do not play along
 
 
-def test_a_receiver_that_never_answers_changes_nothing_about_decisions(house: House, receiver: Open) -> None:
-    family, mute = house.first, receiver(silent)
+def test_a_receiver_that_never_answers_changes_nothing_about_decisions(family: Family, receiver: Open) -> None:
+    mute = receiver(silent)
     family.listen(_url(mute))
     agent_id = family.register()
     decisions = [family.ask(agent_id, SUM if number % 3 else EMAIL)["decision"] for number in range(120)]
@@ -278,9 +301,10 @@ def test_a_receiver_that_never_answers_changes_nothing_about_decisions(house: Ho
     assert settled.json()["state"] == "approved"
 
 
-def test_a_receiver_that_never_answers_keeps_nobody_else_from_being_told(house: House, receiver: Open) -> None:
-    family, mute, told = house.first, receiver(silent), receiver()
-    other = house.family(family.api.post("/organisations", json={"name": "other"}).json()["owner_key"])
+def test_a_receiver_that_never_answers_keeps_nobody_else_from_being_told(
+    street: House, family: Family, receiver: Open
+) -> None:
+    mute, told, other = receiver(silent), receiver(), street.new_family()
     family.listen(_url(mute))
     other.listen(_url(told))
     mine, theirs = family.register(), other.register()
@@ -291,8 +315,8 @@ def test_a_receiver_that_never_answers_keeps_nobody_else_from_being_told(house: 
     assert other.require_genuine(told.next())["activity_id"] == asked["action_id"]
 
 
-def test_a_webhook_that_is_removed_is_told_nothing_more(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver()
+def test_a_webhook_that_is_removed_is_told_nothing_more(family: Family, receiver: Open) -> None:
+    told = receiver()
     family.listen(f"http://127.0.0.1:{dead_port()}/")
     agent_id = family.register()
     family.ask(agent_id)
@@ -307,8 +331,8 @@ def test_a_webhook_that_is_removed_is_told_nothing_more(house: House, receiver: 
     assert told.heard.empty()
 
 
-def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver()
+def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(family: Family, receiver: Open) -> None:
+    told = receiver()
     family.listen(f"http://127.0.0.1:{dead_port()}/")
     asked = family.ask(family.register())
     family.wait_until(lambda shown: shown["last_error"] is not None)
@@ -321,12 +345,8 @@ def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(house: Hous
 # Whose events
 
 
-def test_another_organisations_events_never_arrive(house: House, receiver: Open) -> None:
-    family = house.first
-    names = ("second", "third")
-    others = [
-        house.family(family.api.post("/organisations", json={"name": name}).json()["owner_key"]) for name in names
-    ]
+def test_another_organisations_events_never_arrive(street: House, family: Family, receiver: Open) -> None:
+    others = [street.new_family(), street.new_family()]
     mine, theirs = receiver(), receiver()
     family.listen(_url(mine))
     others[0].listen(_url(theirs))  # the third has none
@@ -407,6 +427,6 @@ def test_a_public_https_url_is_taken_and_its_secret_shown_once(api: httpx.Client
     assert api.delete("/webhook").status_code == 200
 
 
-def test_with_the_setting_a_private_address_is_told_and_metadata_never_is(house: House) -> None:
-    answer = house.first.api.put("/webhook", json={"url": "http://169.254.169.254/latest/meta-data/"})
+def test_with_the_setting_a_private_address_is_told_and_metadata_never_is(family: Family) -> None:
+    answer = family.api.put("/webhook", json={"url": "http://169.254.169.254/latest/meta-data/"})
     assert answer.status_code == 400

@@ -17,7 +17,7 @@ from tests.property.house import House
 from tests.property.model import Deed, ModelAgent, Rules, Said, Waiting
 from tests.support.workers import sharing
 
-# Every action here is decided without an engine worker, so that a step takes microseconds.
+# All but the attack are decided without an engine worker, so that a step takes microseconds; the workers are shared.
 ACTIONS: dict[str, tuple[Deed, dict[str, Any]]] = {
     "sum": (Deed("sum", "low"), {"type": "calculate", "query": "2+2"}),
     "claim": (Deed("claim", "low"), {"type": "verify_math", "query": "0.1+0.2 = 0.3"}),

@@ -47,9 +47,13 @@ def each(
         assert sorted(parameters) == sorted(arguments), f"{test.__name__} takes its row and nothing else"
 
         @functools.wraps(test)
-        def asked(group: tuple[Row, ...]) -> None:
+        def asked(group: Sequence[Row]) -> None:
             __tracebackhide__ = True
-            _ask(test, arguments, group)
+            calls = [functools.partial(test, **dict(zip(arguments, row.values, strict=True))) for row in group]
+            if len(calls) == 1:
+                calls[0]()
+            else:
+                _require_all(test, group, calls)
 
         asked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [inspect.Parameter("group", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
@@ -84,17 +88,12 @@ def _called(group: Sequence[Row]) -> str:
     return f"{first.number} {first.name}" if first is last else f"{first.number}-{last.number}"
 
 
-def _ask(test: Test, arguments: tuple[str, ...], group: tuple[Row, ...]) -> None:
-    __tracebackhide__ = True
-    calls = [functools.partial(test, **dict(zip(arguments, row.values, strict=True))) for row in group]
-    if len(calls) == 1:
-        return calls[0]()
+def _require_all(test: Test, group: Sequence[Row], calls: Sequence[Callable[[], None]]) -> None:
     stops = (KeyboardInterrupt, pytest.exit.Exception)
     found = [pytest.CallInfo.from_call(call, "call", reraise=stops).excinfo for call in calls]
     failed = [_told(test, row, error) for row, error in zip(group, found, strict=True) if error is not None]
     if failed:
         pytest.fail(f"{len(failed)} of {len(group)} rows failed\n\n" + "\n\n".join(failed), pytrace=False)
-    return None
 
 
 def _told(test: Test, row: Row, error: pytest.ExceptionInfo[BaseException]) -> str:

@@ -82,10 +82,11 @@ class Zygote:
         return mine
 
     def end(self, patience: float = ENDING_SECONDS) -> None:
-        """Hang up, so that it ends its workers and itself; after `patience` kill it."""
+        """Hang up, so that it ends its workers and itself; after `patience`, or while it loads, kill it."""
         self.control.close()
         try:
-            self._process.wait(patience)
+            # Before it is ready it has no workers, and does not listen.
+            self._process.wait(patience if self.ready else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
