@@ -9,9 +9,12 @@ import pytest
 
 import qwed
 from qwed.gate import Gate, GateError
+from qwed.kernel.wiring import open_services
+from qwed.settings import settings_from
 from tests.spec.asking import EMAIL, FALSE, SUM, Json, another
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.workers import sharing
 
 DAY = 86_400
 NOTHING = {"days_active": 0, "total_actions": 0, "denied_actions": 0, "denial_rate": 0.0, "attestations": 0}
@@ -30,8 +33,9 @@ def hands() -> HandClock:
 @pytest.fixture
 def gate(hands: HandClock) -> Iterator[Gate]:
     """A day and three actions are enough here."""
-    with qwed.open(clock=hands.clock(), **SETTINGS) as opened:
-        yield opened
+    opened = open_services(settings_from(**SETTINGS), in_memory=True, clock=hands.clock())
+    with Gate(sharing(opened)) as gate:
+        yield gate
 
 
 def _hire(gate: Gate, **fields: Any) -> str:

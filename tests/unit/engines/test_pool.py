@@ -324,6 +324,7 @@ def test_a_job_handed_to_a_worker_that_had_already_ended_is_another_workers(open
 
 def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: OpenPool, fifo: Path) -> None:
     pool = open_pool()
+    assert pool.wait_ready(PATIENCE)
     ticket, _ = occupy(pool, fifo)
     before = pool.processes
     watched = Watched(before)
