@@ -3,6 +3,8 @@
 .PHONY: help setup run test check drill bench docs pins clean
 
 BIN := .venv/bin
+# Three processes run the tests and start hundreds more: what one of them has compiled, the others read.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
