@@ -49,7 +49,9 @@ TAMPERINGS: dict[str, Callable[[Path], None]] = {
     "its newest head was deleted": lambda place: change(place, f"DELETE FROM heads WHERE size = {STEPS + 1}"),
     "all heads were deleted": lambda place: change(place, "DELETE FROM heads"),
     "a peak was changed": lambda place: change(
-        place, "UPDATE activities SET nodes = substr(nodes, 1, 128) || '00' || substr(nodes, 131) WHERE log_index = 11"
+        place,
+        "UPDATE activities SET nodes = substr(nodes, 1, 128) || iif(substr(nodes, 129, 1) = '0', '1', '0') "
+        "|| substr(nodes, 130) WHERE log_index = 11",
     ),
     "a peak was cut": lambda place: change(place, "UPDATE activities SET nodes = substr(nodes, 1, 64)"),
     "a head is garbage": lambda place: change(place, f"UPDATE heads SET signature = 'x' WHERE size = {STEPS + 1}"),
