@@ -7,6 +7,7 @@ from typing import Any
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.payload import shown_name
 from qwed.kernel.request import LONGEST_NAME, forget_actions
 from qwed.kernel.services import Services
 from qwed.kernel.views import View
@@ -69,6 +70,7 @@ def forget_content(services: Services) -> None:
     services.judgements.forget()
     services.engines.forget()
     forget_actions()
+    shown_name.cache_clear()
 
 
 def _cleared(services: Services) -> Ticket[None]:

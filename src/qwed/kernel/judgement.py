@@ -46,7 +46,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification | None
     verified_query: str | None
     corrected: dict[str, Any] | None
-    executable_hash: str
     keeps_secret: bool
     """Whether the action carried a secret, so that its hash is not kept either."""
     violation: bool
@@ -77,7 +76,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         refusal = None if refusal is None else hiding.refusal(refusal)
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else hiding.text(tool_name)
-    executable_hash = (case.executable or case.action).hash
+    executable = case.executable or case.action
     payload = Payload(
         action=shown_action(case.action, hiding),
         corrected=case.corrected if hiding is None else hiding.value(masked(case.corrected)),
@@ -85,7 +84,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verification=verification,
         # What carried a secret leaves no hash of it, unless that is what may be executed.
         action_hash=None if secret else case.action_hash,
-        sub=f"sha256:{executable_hash}" if decision.commits else None,
+        sub=f"sha256:{executable.hash}" if decision.commits else None,
     )
     return Judgement(
         decision=decision,
@@ -94,7 +93,6 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verification=verification,
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
-        executable_hash=executable_hash,
         keeps_secret=secret,
         violation=case.verdict is not None and not UNPUNISHED.issuperset(case.verdict.violations),
         policy_hash=_policy_hash(case) if subject is not None else None,
