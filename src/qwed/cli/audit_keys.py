@@ -26,6 +26,8 @@ class Published(NamedTuple):
 def published_in(directory: Path) -> Published:
     """The public keys of the node; Unreadable where they are gone."""
     file = directory / JWKS_FILE
+    if not directory.is_dir():
+        raise Unreadable(f"there is no directory {directory}: --data-dir names the directory of a server")
     try:
         found = json.loads(file.read_bytes())
     except FileNotFoundError:

@@ -755,7 +755,7 @@ def _version(number: int) -> Hand:
 
 
 UNREADABLE: dict[str, tuple[Hand, str]] = {
-    "no directory": (shutil.rmtree, "is missing: it has the public keys"),
+    "no directory": (shutil.rmtree, "there is no directory "),
     "no database": (_no_database, "there is no database in "),
     "no SQLite": (_not_sqlite, "is no database that can be read: "),
     "half a database": (_half, "that can be read: "),
