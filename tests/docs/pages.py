@@ -65,18 +65,24 @@ def environment() -> dict[str, str]:
 def run_python(blocks: list[Block], place: Path, url: str) -> list[str]:
     """What each block prints, run as one program from top to bottom."""
     program = "".join(f"{block.text}\nprint({_MARK!r}, flush=True)\n" for block in blocks)
-    return _run([sys.executable, "-W", "error", "-"], program.replace(PRINTED_URL, url), place)
+    return _run([sys.executable, "-W", "error", "-"], program.replace(PRINTED_URL, url), place, url)
 
 
 def run_bash(blocks: list[Block], place: Path, url: str) -> list[str]:
     """What each block prints, run in one shell from top to bottom."""
     program = "set -euo pipefail\n" + "".join(f"{block.text}\necho\necho '{_MARK}'\n" for block in blocks)
-    return _run(["bash", "-s"], program.replace(PRINTED_URL, url), place)
+    return _run(["bash", "-s"], program.replace(PRINTED_URL, url), place, url)
 
 
-def _run(command: list[str], program: str, place: Path) -> list[str]:
+def reader(place: Path, url: str) -> dict[str, str]:
+    """The environment of somebody who follows a page: where the server is, who asks, and a home of their own."""
+    key = (place / "data" / "owner.key").read_text().strip()
+    return environment() | {"QWED_BASE_URL": url, "QWED_API_KEY": key, "HOME": str(place)}
+
+
+def _run(command: list[str], program: str, place: Path, url: str) -> list[str]:
     done = subprocess.run(
-        command, input=program, cwd=place, env=environment(), capture_output=True, text=True, timeout=120
+        command, input=program, cwd=place, env=reader(place, url), capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout.split(_MARK)[:-1]

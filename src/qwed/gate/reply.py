@@ -1,11 +1,12 @@
 """What a Gate answers, and how it says no."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from qwed.kernel.answer import Problem
+from qwed.words import record as words
 
 T = TypeVar("T")
 
@@ -20,42 +21,25 @@ class GateError(Exception):
         self.details = dict(details or {})
 
 
-class Reply(Mapping[str, Any]):
-    """An answer that reads both ways, `reply["decision"]` and `reply.decision`; plain JSON values inside."""
-
-    __slots__ = ("_members", "_struct")
+class Reply(words.Reply):
+    """What the kernel answered, as JSON would have it."""
 
     def __init__(self, struct: msgspec.Struct) -> None:
-        self._struct = struct
-        self._members: dict[str, Any] | None = None
+        # Made when first read: most callers look at one field, and building them all costs as much as deciding.
+        self.__dict__.update(_struct=struct, _members=None)
 
     def _plain(self) -> dict[str, Any]:
-        # Made when first read: most callers look at one field, and building them all costs as much as deciding.
         if self._members is None:
-            self._members = msgspec.json.decode(msgspec.json.encode(self._struct))
+            self.__dict__["_members"] = msgspec.json.decode(msgspec.json.encode(self._struct))
         return self._members or {}
+
+    def _knows(self, name: str) -> bool:
+        return name in self._struct.__struct_fields__
 
     @property
     def decided(self) -> str | None:
         """The decision alone, without building the rest."""
         return getattr(self._struct, "decision", None)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._plain()[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self._struct.__struct_fields__:
-            return self._plain().get(name)
-        raise AttributeError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._plain())
-
-    def __len__(self) -> int:
-        return len(self._plain())
-
-    def __repr__(self) -> str:
-        return f"Reply({self._plain()!r})"
 
 
 def told(outcome: T | Problem) -> T:

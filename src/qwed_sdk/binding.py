@@ -1,0 +1,139 @@
+"""How a verb becomes a method: driven to its end, blocking in one client and awaiting in the other."""
+
+import inspect
+import time
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+
+from qwed_sdk.transport import AsyncTransport, SyncTransport
+from qwed_sdk.wire import Attempt, Call, Pause, Policy, Step, Turns, steps_of
+
+B = TypeVar("B")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SyncDriver:
+    """Does the steps of a call, one after the other."""
+
+    def __init__(self, transport: SyncTransport, policy: Policy) -> None:
+        self._transport = transport
+        self._policy = policy
+
+    def run(self, call: Call[T]) -> T:
+        """What comes of the call."""
+        steps, held = steps_of(call, self._policy), list[Turns]()
+        try:
+            done = self._do(next(steps), held)
+            while True:
+                done = self._do(steps.send(done), held)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            steps.close()
+            for turns in held:
+                turns.lock.release()
+
+    def _do(self, step: Step, held: list[Turns]) -> Any:
+        if isinstance(step, Attempt):
+            return self._transport.send(step)
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
+        step.turns.lock.acquire()
+        held.append(step.turns)
+        return None
+
+
+class AsyncDriver:
+    """The same without blocking the event loop."""
+
+    def __init__(self, transport: AsyncTransport, policy: Policy) -> None:
+        self._transport = transport
+        self._policy = policy
+
+    async def run(self, call: Call[T]) -> T:
+        """What comes of the call."""
+        steps, held = steps_of(call, self._policy), list[Turns]()
+        try:
+            done = await self._do(next(steps), held)
+            while True:
+                done = await self._do(steps.send(done), held)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            steps.close()
+            for turns in held:
+                turns.async_lock.release()
+
+    async def _do(self, step: Step, held: list[Turns]) -> Any:
+        if isinstance(step, Attempt):
+            return await self._transport.send(step)
+        if isinstance(step, Pause):
+            import anyio
+
+            return await anyio.sleep(step.seconds)
+        await step.turns.async_lock.acquire()
+        held.append(step.turns)
+        return None
+
+
+def blocking(verb: Callable[P, Call[T]]) -> Callable[Concatenate[Any, P], T]:
+    """The verb as a method that returns what came of it."""
+
+    @wraps(verb)
+    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self.run(verb(*args, **kwargs))
+        return result
+
+    return _as_method(method, verb)
+
+
+def awaited(verb: Callable[P, Call[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The verb as an `async def` method."""
+
+    @wraps(verb)
+    async def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self.run(verb(*args, **kwargs))
+        return result
+
+    return _as_method(method, verb)
+
+
+def own_blocking(verb: Callable[Concatenate[B, P], Call[T]]) -> Callable[Concatenate[Any, P], T]:
+    """The verb of a client that is bound to something, as a method that returns what came of it."""
+
+    @wraps(verb)
+    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self.run(verb(self.bound, *args, **kwargs))
+        return result
+
+    return _as_method(method, verb, bound=1)
+
+
+def own_awaited(verb: Callable[Concatenate[B, P], Call[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The same as an `async def` method."""
+
+    @wraps(verb)
+    async def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self.run(verb(self.bound, *args, **kwargs))
+        return result
+
+    return _as_method(method, verb, bound=1)
+
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def _as_method(method: M, verb: Callable[..., Any], *, bound: int = 0) -> M:
+    """The method with a signature that `help` and editors show: `self`, then what the verb takes, and what it gives."""
+    told = inspect.signature(verb)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    returned = get_args(told.return_annotation)[-1]
+    taken = list(told.parameters.values())[bound:]
+    shown = told.replace(parameters=[own, *taken], return_annotation=returned)
+    method.__signature__ = shown  # type: ignore[attr-defined]
+    method.__annotations__ = {**verb.__annotations__, "return": returned}
+    return method
