@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import appending, engines, in_process, over_http, under_fire
+from benchmarks import appending, client, engines, in_process, over_http, under_fire
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -23,10 +23,12 @@ def main() -> int:
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
         resident = ("idle server, resident MB, workers apart", f"{rig.resident_mb:.0f}", "< 120")
+    _say("the client beside the HTTP library it asks with")
+    asked = _asked()
     _say("the log: appending to ten leaves and to a million")
     logged = _logged()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *outside, resident, *logged, *_under_fire()])
+    _print([*inside, *judged, *outside, resident, *asked, *logged, *_under_fire()])
     return 0
 
 
@@ -56,6 +58,20 @@ def _judged(seen: dict[str, list[float]]) -> list[Row]:
         aim = "about 4" if ours.startswith("python guard, 4,000") else ""
         rows.append((f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), aim))
     return rows
+
+
+def _asked() -> list[Row]:
+    with client.contenders() as contenders:
+        for run in contenders.values():
+            run()  # once to warm every cache and connection
+        seen = interleaved(contenders, ROUNDS)
+    ours, theirs = seen
+    imported = figure([client.import_ms() for _ in range(ROUNDS)])
+    return [
+        *((f"{name}, ms of CPU on the asking side", f"{figure(values).median:.3f}", "") for name, values in seen.items()),
+        (f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), "<= 1.10"),
+        ("import qwed_sdk, ms", str(imported), "< 250"),
+    ]
 
 
 def _logged() -> list[Row]:

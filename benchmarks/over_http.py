@@ -36,7 +36,7 @@ class Rig(NamedTuple):
 @contextmanager
 def rig() -> Iterator[Rig]:
     """Start both, stop both."""
-    with tempfile.TemporaryDirectory() as folder, _echo() as echo_port, _qwed(Path(folder) / "data") as (base, pid):
+    with tempfile.TemporaryDirectory() as folder, _echo() as echo_port, qwed_server(Path(folder) / "data") as (base, pid):
         key = (Path(folder) / "data" / "owner.key").read_text().strip()
         resident = _resident_mb(pid)
         agent = _register(base, key)
@@ -95,7 +95,8 @@ def _register(base: str, key: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _qwed(data_dir: Path) -> Iterator[tuple[str, int]]:
+def qwed_server(data_dir: Path) -> Iterator[tuple[str, int]]:
+    """A server that is ready: its address and its process."""
     command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "0", "--data-dir", str(data_dir)]
     # One key asks for everybody here: counted like any other, and never full.
     environment = os.environ | {"QWED_RATE_LIMIT_PER_KEY": str(10**9)}

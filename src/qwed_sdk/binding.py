@@ -84,7 +84,7 @@ def blocking(verb: Callable[P, Call[T]]) -> Callable[Concatenate[Any, P], T]:
     """The verb as a method that returns what came of it."""
 
     @wraps(verb)
-    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = self.run(verb(*args, **kwargs))
         return result
 
@@ -95,7 +95,7 @@ def awaited(verb: Callable[P, Call[T]]) -> Callable[Concatenate[Any, P], Corouti
     """The verb as an `async def` method."""
 
     @wraps(verb)
-    async def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self.run(verb(*args, **kwargs))
         return result
 
@@ -106,7 +106,7 @@ def own_blocking(verb: Callable[Concatenate[B, P], Call[T]]) -> Callable[Concate
     """The verb of a client that is bound to something, as a method that returns what came of it."""
 
     @wraps(verb)
-    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = self.run(verb(self.bound, *args, **kwargs))
         return result
 
@@ -117,7 +117,7 @@ def own_awaited(verb: Callable[Concatenate[B, P], Call[T]]) -> Callable[Concaten
     """The same as an `async def` method."""
 
     @wraps(verb)
-    async def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self.run(verb(self.bound, *args, **kwargs))
         return result
 

@@ -4,7 +4,7 @@ import copy
 import json
 import secrets
 import weakref
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qwed_sdk.calls.checks import Refusal
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound="Agent[Any]")
 Memo = dict[int, tuple["Agent[Any]", "Agent[Any]"]]
+Needs = Callable[["RunContextWrapper[Any]", dict[str, Any], str], Coroutine[Any, Any, bool]]
+
+_MARK = "_qwed_guard"
+"""On the kinds of agents and the handoffs that a guard made."""
 
 INSTALL = "qwed_sdk.openai_agents needs the OpenAI Agents SDK: pip install openai-agents"
 UNSEEN = (
@@ -78,7 +82,7 @@ class QWEDGuard:
 
         if not isinstance(agent, Agent):
             raise TypeError(f"guard an `Agent`, not a {type(agent).__name__}")
-        if type(agent) in self._kinds.values():
+        if _guarded(agent):
             return agent
         if id(agent) in made:
             found: A = made[id(agent)][1]  # type: ignore[assignment]
@@ -98,10 +102,12 @@ class QWEDGuard:
             guard = self
 
             async def get_all_tools(agent: "Agent[Any]", run_context: "RunContextWrapper[Any]") -> "list[Tool]":
+                _require_guarded(agent.handoffs)
                 tools = await base.get_all_tools(agent, run_context)
                 return [guard._tool(tool, run_context) for tool in tools]
 
-            self._kinds[base] = type(f"Guarded{base.__name__}", (base,), {"get_all_tools": get_all_tools})
+            members = {"get_all_tools": get_all_tools, _MARK: self}
+            self._kinds[base] = type(f"Guarded{base.__name__}", (base,), members)
         return self._kinds[base]
 
     def _handoff(self, handoff: Any, made: Memo) -> Any:
@@ -116,6 +122,7 @@ class QWEDGuard:
 
         guarded: Handoff[Any, Any] = copy.copy(handoff)
         guarded.on_invoke_handoff = on_invoke_handoff
+        setattr(on_invoke_handoff, _MARK, self)
         target = handoff._agent_ref() if handoff._agent_ref is not None else None
         if target is not None:
             # A saved run finds its agents through this reference; the closure above keeps the target alive.
@@ -129,7 +136,7 @@ class QWEDGuard:
             return
         if not isinstance(tool, FunctionTool):
             raise ValueError(UNSEEN.format(name=tool.name))
-        if tool._is_agent_tool and type(tool._agent_instance) not in self._kinds.values():
+        if tool._is_agent_tool and not _guarded(tool._agent_instance):
             raise ValueError(UNGUARDED.format(name=tool.name))
 
     def _tool(self, tool: "Tool", run: "RunContextWrapper[Any]") -> "Tool":
@@ -192,7 +199,17 @@ class QWEDGuard:
         return result
 
 
-Needs = Callable[["RunContextWrapper[Any]", dict[str, Any], str], Coroutine[Any, Any, bool]]
+def _guarded(agent: Any) -> bool:
+    """Whether the agent has a guard, this one or another."""
+    return hasattr(type(agent), _MARK)
+
+
+def _require_guarded(handoffs: Iterable[Any]) -> None:
+    """Those that were there when the agent was guarded are; one that came later may not be."""
+    for handoff in handoffs:
+        if not _guarded(handoff) and not hasattr(getattr(handoff, "on_invoke_handoff", None), _MARK):
+            named = getattr(handoff, "agent_name", None) or getattr(handoff, "name", handoff)
+            raise ValueError(f"the agent `{named}` came after the guard: add its handoff before `guard.agent(...)`")
 
 
 async def _asks_by_itself(

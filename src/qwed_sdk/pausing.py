@@ -21,6 +21,8 @@ Waiting = MutableMapping[str, dict[str, str]]
 """Where paused calls are kept: anything like a dict, so that another process may resume what this one paused."""
 V = TypeVar("V")
 
+_PERMITTING = frozenset(decision for decision in Decision if decision.permits)
+
 
 class Asked(NamedTuple):
     """One call as the model made it; the arguments are JSON."""
@@ -73,20 +75,23 @@ class Pauses:
         """What a person decides on, while the call waits."""
         return (self._waiting.get(asked.key) or {}).get("approval_id")
 
-    def recall(self, asked: Asked, note: Mapping[str, Any]) -> None:
-        """Take up a call that another process paused, unless it is known here."""
-        if isinstance(note.get("action_id"), str) and asked.key not in self._waiting:
-            self._waiting[asked.key] = {"action_id": note["action_id"]}
+    def recall(self, asked: Asked, note: Any) -> None:
+        """Take up a call that another process paused and noted; what is no such note says nothing."""
+        action_id = note.get("action_id") if isinstance(note, Mapping) else None
+        if isinstance(action_id, str) and asked.key not in self._waiting:
+            self._waiting[asked.key] = {"action_id": action_id}
 
     async def look(self, asked: Asked, conversation: str | None) -> Permit | Refusal:
         """The decision on a call that is about to be made, and then does not ask again."""
-        found = await self._find(asked, conversation)
+        found = self._decided.get(f"{conversation} {asked.key}")
+        if found is None:
+            found = await self._find(asked, conversation)
         if not is_pending(found):
             self._decided[f"{conversation} {asked.key}"] = found
         return found
 
     async def before(self, asked: Asked, conversation: str | None) -> Permit | Refusal:
-        """The decision on a call that is made now."""
+        """The decision on a call that is made now; a permission is used up by it."""
         found = self._decided.pop(f"{conversation} {asked.key}", None)
         return await self._find(asked, conversation) if found is None else found
 
@@ -114,6 +119,9 @@ def _again(bound: Bound, rules: Rules, asked: Asked, action_id: str) -> Call[Per
         return Refusal(asked.tool, "what was approved is another call", answer=action)
     if action.execution is not None:
         return Refusal(asked.tool, "it was done already, and one approval permits one call", answer=action)
+    if action.decision in _PERMITTING and action.attestation is None:
+        # Every approval is attested; the server keeps that back while the agent is stopped, and once it was revoked.
+        return Refusal(asked.tool, "it was approved, but the agent may not act on it now", answer=action)
     return _settled(rules, asked.tool, asked.arguments, action)
 
 

@@ -45,10 +45,11 @@ def _key(key: Any, name: str) -> str:
 
 
 def _converted(value: Any, name: str, depth: int) -> Any:
-    for kind in (str, int):
-        # A subclass: what it holds, whatever else it can do.
-        if isinstance(value, kind):
-            return kind.__str__(value) if kind is str else kind.__int__(value)
+    # Of a subclass what it holds, whatever else it can do.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
     if isinstance(value, _WRITTEN):
         return str(value)
     if isinstance(value, _TIMES):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -137,13 +138,21 @@ class SyncTransport:
 
             limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
             self._client, self._pid = httpx.Client(limits=limits, follow_redirects=False), os.getpid()
+            # For whoever uses no `with`: the connections end with the client.
+            weakref.finalize(self, _close, self._client, self._pid)
         return self._client
 
     def close(self) -> None:
         """Close what is open; the next request opens anew."""
         client, self._client = self._client, None
-        if client is not None and self._pid == os.getpid():
-            client.close()
+        if client is not None:
+            _close(client, self._pid)
+
+
+def _close(client: "httpx.Client", pid: int) -> None:
+    # Not those of a parent: it still uses them.
+    if pid == os.getpid():
+        client.close()
 
 
 class AsyncTransport:

@@ -1,6 +1,7 @@
 """`@agent.verified`: a Python function that runs only when its call was permitted."""
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -33,12 +34,12 @@ class _Called(NamedTuple):
     def again(self, arguments: Mapping[str, Any], permitted: Mapping[str, Any]) -> inspect.BoundArguments:
         """The call with the permitted arguments in place of its own."""
         unseen = {name: value for name, value in arguments.items() if name in self.unseen}
-        return inspect.BoundArguments(self.signature, {**unseen, **permitted})  # type: ignore[arg-type]
+        return inspect.BoundArguments(self.signature, OrderedDict({**unseen, **permitted}))
 
 
 def _called(function: Callable[..., Any]) -> _Called:
     signature = inspect.signature(function)
-    first = next(iter(signature.parameters), None)
+    first = next(iter(signature.parameters), "")
     # The object a method belongs to is no argument of the call.
     return _Called(signature, frozenset({first} & {"self", "cls"}))
 

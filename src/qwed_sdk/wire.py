@@ -138,7 +138,7 @@ def _attempts(request: Request, policy: Policy) -> Generator[Step, Any, Outcome]
 
 def _pause_after(outcome: Outcome, request: Request, attempt: int) -> float | None:
     """How long to wait before asking again; None where asking again is not safe, or would not help."""
-    backoff = min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    backoff: float = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
     if isinstance(outcome, QWEDConnectionError):
         return backoff if request.repeatable or not outcome.sent else None
     if isinstance(outcome, QWEDError) or not request.repeatable:
@@ -165,6 +165,7 @@ def ask(
     *,
     query: Mapping[str, Any] | None = None,
     repeatable: bool | None = None,
+    must_have: str | None = None,
     **how: Any,
 ) -> Call[dict[str, Any]]:
     """The JSON object the server answers with; a typed error for everything that is neither that nor a decision."""
@@ -176,7 +177,10 @@ def ask(
         repeatable=method == "GET" if repeatable is None else repeatable,
         **how,
     )
-    return _read(response)
+    members = _read(response)
+    if must_have is not None and members.get(must_have) is None:
+        raise QWEDProtocolError(f"an answer without `{must_have}`: is this a qwed server?", status=response.status)
+    return members
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """`Record`: a result that reads both ways, `result["verified"]` and `result.verified`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any
 
 
@@ -29,7 +29,14 @@ class Reply(Record):
     """A Record whose members came as JSON: plain values inside, and `to_dict()` to hand them on."""
 
     def __init__(self, members: dict[str, Any]) -> None:
-        object.__setattr__(self, "_members", members)
+        self.__dict__["_members"] = members
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A frozen dataclass guards its own fields and no others.
+        raise FrozenInstanceError(f"`{name}` is what was answered, and stays so")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"`{name}` is what was answered, and stays so")
 
     def _plain(self) -> dict[str, Any]:
         members: dict[str, Any] = self._members

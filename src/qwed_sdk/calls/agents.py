@@ -38,7 +38,7 @@ def register_agent(
         framework=framework,
         model=model,
     )
-    return Agent((yield from ask("POST", "/agents/register", body)))
+    return Agent((yield from ask("POST", "/agents/register", body, must_have="agent_id")))
 
 
 def get_agent(agent_id: str, agent_token: str | None = None) -> Call[Agent]:
@@ -83,7 +83,13 @@ def verify_tool_call(
 def _decided(path: str, body: Mapping[str, Any], token: str | None, key: str | None) -> Call[Answer]:
     # With a key the same question is decided, charged and logged once, however often the connection breaks.
     key = key or secrets.token_hex(16)
-    return Answer((yield from ask("POST", path, body, repeatable=True, agent_token=token, idempotency_key=key)))
+    return Answer(
+        (
+            yield from ask(
+                "POST", path, body, repeatable=True, agent_token=token, idempotency_key=key, must_have="decision"
+            )
+        )
+    )
 
 
 def get_action(agent_id: str, action_id: str, agent_token: str | None = None) -> Call[Action]:
@@ -106,7 +112,9 @@ def wait_for_decision(
 def _action(agent_id: str, action_id: str, seconds: int, token: str | None) -> Call[Action]:
     path = at("agents", agent_id, "actions", action_id)
     query = {"wait": seconds} if seconds else None
-    return Action((yield from ask("GET", path, query=query, patience=float(seconds), agent_token=token)))
+    return Action(
+        (yield from ask("GET", path, query=query, patience=float(seconds), agent_token=token, must_have="decision"))
+    )
 
 
 def log_execution(

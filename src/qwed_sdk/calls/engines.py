@@ -130,7 +130,13 @@ def verify_batch(
 ) -> Call[Batch]:
     """Verify up to 100 items, each a query or `{query, type?, params?}`; without `wait` the job as it has begun."""
     listed = [{"query": item} if isinstance(item, str) else dict(item) for item in items]
-    batch = Batch((yield from ask("POST", "/verify/batch", given(items=listed, options=options), patience=30.0)))
+    batch = Batch(
+        (
+            yield from ask(
+                "POST", "/verify/batch", given(items=listed, options=options), patience=30.0, must_have="job_id"
+            )
+        )
+    )
     pause = _BETWEEN_LOOKS
     while wait and not batch.is_over:
         yield Pause(pause)
@@ -141,7 +147,7 @@ def verify_batch(
 
 def get_batch_status(job_id: str) -> Call[Batch]:
     """The job as it stands now."""
-    return Batch((yield from ask("GET", at("verify", "batch", job_id))))
+    return Batch((yield from ask("GET", at("verify", "batch", job_id), must_have="job_id")))
 
 
 def _verdict(path: str, **fields: Any) -> Call[Result]:
@@ -149,7 +155,9 @@ def _verdict(path: str, **fields: Any) -> Call[Result]:
     options = fields.get("options") or {}
     milliseconds = options.get("timeout_ms")
     patience = milliseconds / 1000 if isinstance(milliseconds, int) else 0.0
-    return Result((yield from ask("POST", path, given(**fields), repeatable=True, patience=patience)))
+    return Result(
+        (yield from ask("POST", path, given(**fields), repeatable=True, patience=patience, must_have="status"))
+    )
 
 
 def _content(file: File) -> str:

@@ -1,0 +1,64 @@
+"""What the client costs on top of the HTTP library it asks with: the same question to the same server, both ways."""
+
+import itertools
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from benchmarks.over_http import ACTION, qwed_server
+from qwed_sdk import QWEDClient
+
+CALLS = 300
+_conversations = itertools.count()
+
+
+@contextmanager
+def contenders() -> Iterator[dict[str, Callable[[], float]]]:
+    """Milliseconds of CPU that a call takes here, for each way to ask one server."""
+    with TemporaryDirectory() as folder, qwed_server(Path(folder) / "data") as (base, _pid):
+        key = (Path(folder) / "data" / "owner.key").read_text().strip()
+        with QWEDClient(key, base) as client, httpx.Client(base_url=base, headers={"X-API-Key": key}) as raw:
+            agent = str(client.register_agent("asks", principal_id="bench").agent_id)
+
+            def through_client() -> float:
+                return _timed(lambda action, context: _approved(client.verify_action(agent, action, context).decision))
+
+            def through_httpx() -> float:
+                def ask(action: dict[str, str], context: dict[str, object]) -> None:
+                    body, key = {"action": action, "context": context}, {"Idempotency-Key": secrets.token_hex(16)}
+                    answer = raw.post(f"/agents/{agent}/verify", json=body, headers=key).json()
+                    _approved(answer["decision"])
+
+                return _timed(ask)
+
+            yield {"a decision through the client": through_client, "the same through httpx": through_httpx}
+
+
+def _timed(ask: Callable[[dict[str, str], dict[str, object]], None]) -> float:
+    # Of this process alone: the server's part is the same, and would hide the difference.
+    began = time.process_time()
+    for n in range(CALLS):
+        if n % 50 == 0:
+            conversation = f"c{next(_conversations)}"
+        action = ACTION if n % 3 else {**ACTION, "target": "replica"}
+        ask(action, {"conversation_id": conversation, "step_number": n % 50 + 1})
+    return (time.process_time() - began) * 1000 / CALLS
+
+
+def _approved(decision: str) -> None:
+    if decision != "APPROVED":
+        raise RuntimeError(f"the benchmark was refused: {decision}")
+
+
+def import_ms() -> float:
+    """Milliseconds `import qwed_sdk` takes in a fresh process."""
+    program = "import time; t = time.perf_counter(); import qwed_sdk; print((time.perf_counter() - t) * 1000)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return float(done.stdout)

@@ -1,0 +1,127 @@
+"""The import names that the documents print, each tried in a process that has imported nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROMISED = {
+    "qwed_sdk": ["QWEDClient", "QWEDAsyncClient", "QWEDAgentClient", "ToolApprovalSystem", "verify_attestation"],
+    "qwed_sdk.cache": ["VerificationCache", "CacheContext", "CacheStats"],
+    "qwed_sdk.langchain": ["QWEDVerificationCallback", "QWEDMiddleware"],
+    "qwed_sdk.crewai": ["QWEDVerifiedAgent"],
+    "qwed_sdk.openai_agents": [],
+    "qwed_sdk.pydantic_ai": [],
+    "qwed_sdk.guards.system_guard": ["SystemGuard"],
+    "qwed_sdk.guards.config_guard": ["ConfigGuard"],
+    "qwed_new.engines.math_engine": ["verify_math_expression"],
+    "qwed_new.engines.logic_engine": ["verify_logic_statement"],
+    "qwed_new.guards.code_guard": ["CodeGuard"],
+    "qwed_new.guards.sql_guard": ["SQLGuard"],
+    "qwed_new.core.tool_approval": ["ToolApprovalSystem"],
+}
+"""Import names that exist, and what is imported from each."""
+
+LATER = {
+    "qwed_finance": "FinanceVerifier, ISOGuard: the domain packs",
+    "qwed_ucp": "UCPVerifier: the domain packs",
+    "qwed_legal": "DeadlineGuard, CitationGuard and the others: the domain packs",
+    "qwed_tax": "TaxVerifier: the domain packs",
+    "qwed_mcp.observability.aibom": "AIBOMGenerator: the MCP server",
+    "qwed_mcp.security": "SkillProvenanceGuard, RiskBasedExecutionGateway: the MCP server",
+    "qwed_a2a": "A2AVerificationInterceptor: the messages between agents",
+}
+"""Promised names that are not there yet, each with what it comes with; one that has come must leave this table."""
+
+ENGINES = {"sympy", "z3", "sqlglot", "lark", "duckdb", "PIL", "pint", "rapidfuzz", "tree_sitter"}
+SERVER = {"starlette", "uvicorn", "reportlab", "prometheus_client"}
+FRAMEWORKS = {"langchain", "langchain_core", "crewai", "agents", "pydantic_ai"}
+
+LIGHT = """
+import importlib.metadata, re, sys
+
+# As `pip install qwed` leaves it: what the distribution requires without an extra, and what that requires.
+def reached(name, seen):
+    for line in importlib.metadata.requires(name) or []:
+        needed = re.match(r"[A-Za-z0-9._-]+", line)[0].lower().replace("_", "-")
+        if "extra ==" not in line and needed not in seen:
+            seen.add(needed)
+            try:
+                reached(needed, seen)
+            except importlib.metadata.PackageNotFoundError:
+                pass
+    return seen
+
+kept = reached("qwed", {"qwed"})
+owners = importlib.metadata.packages_distributions()
+
+class Light:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        homes = {each.lower().replace("_", "-") for each in owners.get(top, [])}
+        if homes and not homes & kept:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Light())
+"""
+
+
+def run(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def imported(module: str) -> str:
+    names = ", ".join(PROMISED[module])
+    return f"from {module} import {names}" if names else f"import {module}"
+
+
+CLIENT_SIDE = [name for name in PROMISED if name.startswith("qwed_sdk")]
+
+
+@pytest.mark.parametrize("module", [name for name in PROMISED if name not in CLIENT_SIDE])
+def test_a_promised_name_is_there(module: str) -> None:
+    run(imported(module))
+
+
+@pytest.mark.parametrize("module", LATER)
+def test_a_name_that_has_come_leaves_the_table(module: str) -> None:
+    run(f"import importlib.util as u; assert u.find_spec({module.partition('.')[0]!r}) is None")
+
+
+@pytest.mark.parametrize("module", CLIENT_SIDE)
+def test_a_promised_name_of_the_client_side_is_there_without_any_extra(module: str) -> None:
+    run(LIGHT + imported(module))
+
+
+def test_without_extras_the_client_asks() -> None:
+    asks = """
+from qwed_sdk import QWEDClient, QWEDConnectionError
+try:
+    QWEDClient("k", "http://127.0.0.1:9", retries=0).health()
+except QWEDConnectionError:
+    print("asked")
+"""
+    assert run(LIGHT + asks) == "asked\n"
+
+
+@pytest.mark.parametrize("module", CLIENT_SIDE)
+def test_importing_the_client_side_loads_no_engine_no_server_and_no_framework(module: str) -> None:
+    loaded = set(run(f"import sys, {module}; print(*{{name.partition('.')[0] for name in sys.modules}})").split())
+    assert loaded & (ENGINES | SERVER) == set()
+    assert module.endswith(("langchain", "openai_agents", "pydantic_ai", "crewai")) or loaded & FRAMEWORKS == set()
+
+
+def test_the_sdk_alone_does_not_even_load_the_http_client() -> None:
+    loaded = set(run("import sys, qwed_sdk; print(*sys.modules)").split())
+    assert loaded & {"httpx", "cryptography", "sqlite3", "asyncio", "typer", "rich"} == set()
+
+
+def test_every_name_of_the_sdk_is_there_and_listed() -> None:
+    told = run("import qwed_sdk; print(*(n for n in qwed_sdk.__all__ if getattr(qwed_sdk, n) and n in dir(qwed_sdk)))")
+    listed = run("import qwed_sdk; print(*qwed_sdk.__all__)")
+    assert told == listed
+    assert set(listed.split()) == set(run("import qwed_sdk; print(*qwed_sdk._HOME)").split())

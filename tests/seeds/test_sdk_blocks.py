@@ -1,0 +1,154 @@
+"""Every code block of the two documents about the client, run as printed against a live server.
+
+Where a block names a key, an agent or a token that is an example, the real one stands in; the functions it leaves to
+the reader are given to it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qwed_sdk import QWEDClient
+from tests.spec.sections import spec
+from tests.support.server import Server
+
+BLOCKS = Path(__file__).parent / "blocks"
+Run = Callable[..., dict[str, Any]]
+Json = dict[str, Any]
+
+
+class Watched(QWEDClient):
+    """The client, which also keeps its answers: the blocks print what they should have got in comments."""
+
+    def verify_action(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        answer = super().verify_action(*args, **kwargs)
+        self.answers.append(answer)
+        return answer
+
+    answers: list[Any]
+
+
+@pytest.fixture
+def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    monkeypatch.setenv("QWED_BASE_URL", server.base_url)
+    monkeypatch.setenv("QWED_API_KEY", server.owner_key)
+    watched = Watched()
+    watched.answers = []
+    return watched
+
+
+@pytest.fixture
+def run(server: Server, client: Watched) -> Run:
+    """Runs a block with these names; the names it has made come back."""
+
+    def call(block: str, *, agent_id: str = "", **names: Any) -> Json:
+        text = (BLOCKS / f"{block}.txt").read_text()
+        text = text.replace("qwed_...", server.owner_key).replace("agent_abc123", agent_id)
+        made: Json = {"client": client, "agent_id": agent_id, **names}
+        exec(compile(text, block, "exec"), made)
+        return made
+
+    return call
+
+
+@pytest.fixture
+def agent_id(client: Watched) -> str:
+    agent = client.register_agent("DataAnalyst", "supervised", "user_123", budget={"max_daily_cost_usd": 100})
+    return str(agent.agent_id)
+
+
+def test_every_block_is_run_here() -> None:
+    text = Path(__file__).read_text()
+    assert [file.stem for file in BLOCKS.glob("*.txt") if f'run("{file.stem}"' not in text] == []
+
+
+@spec("guide/Registering an Agent")
+def test_registering_an_agent(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = run("registering_an_agent")["agent"]
+    assert capsys.readouterr().out.split() == [agent.agent_id, agent.agent_token]
+    assert agent.agent_id.startswith("agent_")
+    assert agent.agent_token.startswith("qwed_agent_")
+
+
+@spec("guide/Verifying actions")
+def test_verifying_actions(run: Run, agent_id: str) -> None:
+    executed: list[str] = []
+    run("verifying_actions", agent_id=agent_id, execute_query=executed.append, query="SELECT * FROM users")
+    assert executed == ["SELECT * FROM users"]
+
+
+@spec("guide/Verifying actions")
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"permissions": {"allowed_engines": ["math"]}}, "Action blocked:"),
+        ({"trust_level": 0}, "a person was asked"),
+        ({"budget": {"max_requests_per_hour": 0}}, "Budget limit reached:"),
+    ],
+)
+def test_each_decision_takes_its_branch(
+    run: Run, client: Watched, capsys: pytest.CaptureFixture[str], fields: Json, told: str
+) -> None:
+    agent = client.register_agent("DataAnalyst", principal_id="user_123", **fields).agent_id
+    run("verifying_actions", agent_id=agent, request_human_approval=lambda: print("a person was asked"))
+    assert capsys.readouterr().out.startswith(told)
+
+
+@spec("guide/Incrementing steps correctly")
+def test_incrementing_steps(run: Run, client: Watched, agent_id: str) -> None:
+    result = run("incrementing_steps", agent_id=agent_id)["result"]
+    assert [answer.decision for answer in client.answers] == ["APPROVED", "APPROVED", "DENIED", "APPROVED"]
+    assert result["decision"] == "DENIED"
+    assert result["error"]["code"] == "QWED-AGENT-LOOP-003"
+
+
+@spec("guide/Progress-aware doom loop detection (LOOP-004)")
+def test_doom_loop_detection(run: Run, agent_id: str) -> None:
+    made = run("doom_loop_detection", agent_id=agent_id, get_database_checksum=lambda: "checksum")
+    # A write that names no rows is as grave as a deletion (ruling 4.3): trust decides, whatever the state.
+    assert made["decision"]["error"]["code"] == "QWED-AGENT-TRUST-001"
+
+
+@spec("guide/Tool approval")
+def test_registering_custom_tools(run: Run) -> None:
+    agent = run("registering_custom_tools")["agent"]
+    assert agent.permissions["allowed_tools"] == ["my_custom_tool", "fetch_report"]
+
+
+@spec("guide/Budget Enforcement")
+def test_budget_enforcement(run: Run, client: Watched, agent_id: str) -> None:
+    action = {"type": "calculate", "query": "2+2", "cost": {"usd": 45.50}}
+    client.verify_action(agent_id, action, {"conversation_id": "conv_1", "step_number": 1})
+    budget = run("budget_enforcement", agent_id=agent_id)["budget"]
+    assert {"max_daily_usd": 100, "current_daily_usd": 45.50}.items() <= budget["cost"].items()
+    assert budget["requests"]["current_hour"] == 1
+
+
+@spec("guide/Activity logging")
+def test_activity_logging(run: Run, client: Watched, agent_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for step in range(1, 13):
+        action = {"type": "calculate", "query": f"{step} + 1"}
+        client.verify_action(agent_id, action, {"conversation_id": "conv_1", "step_number": step})
+    run("activity_logging", agent_id=agent_id)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert all(line.endswith("Z: calculate -> APPROVED") for line in lines)
+
+
+@spec("guide/Replay and loop detection")
+def test_replay_and_loop_detection(run: Run, client: Watched, agent_id: str) -> None:
+    run("replay_and_loop_detection", agent_id=agent_id)
+    first, again = client.answers
+    assert first["decision"] == "APPROVED"
+    assert (again["decision"], again["error"]["code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
+
+
+@spec("10.1")
+def test_sdk_integration(run: Run, client: Watched) -> None:
+    executed: list[str] = []
+    made = run("sdk_integration", execute_query=executed.append)
+    assert executed == ["SELECT * FROM users"]
+    (entry,) = made["agent"].get_activity()
+    assert (entry.decision, entry.step_number, entry.execution["success"]) == ("APPROVED", 1, True)

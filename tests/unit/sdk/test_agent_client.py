@@ -1,0 +1,191 @@
+"""INTERFACES 5: the client of one agent keeps its conversation and counts its steps, whatever becomes of answers."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from qwed_sdk import (
+    QWEDAgentClient,
+    QWEDAsyncAgentClient,
+    QWEDAsyncClient,
+    QWEDAuthError,
+    QWEDClient,
+    QWEDConnectionError,
+    QWEDServerError,
+)
+from qwed_sdk.conversation import MOST, Conversations
+from tests.frameworks.table import nobody_at
+from tests.support.impostor import Behave, hangs_up, impostor, says
+from tests.support.server import Server
+
+
+@pytest.fixture
+def client(server: Server) -> QWEDClient:
+    return QWEDClient(server.owner_key, server.base_url)
+
+
+@pytest.fixture
+def agent(client: QWEDClient) -> QWEDAgentClient:
+    return QWEDAgentClient.register(name="counts", principal_id="user_123", client=client)
+
+
+def claim(number: int) -> dict[str, Any]:
+    return {"type": "calculate", "query": f"{number} + 1"}
+
+
+def steps(agent: QWEDAgentClient) -> list[int]:
+    return [entry.step_number for entry in reversed(agent.get_activity(limit=200))]
+
+
+def test_steps_are_counted_in_one_conversation(agent: QWEDAgentClient) -> None:
+    answers = [agent.verify_action(claim(number)) for number in range(3)]
+    assert [answer.decision for answer in answers] == ["APPROVED"] * 3
+    entries = agent.get_activity()
+    assert [entry.step_number for entry in entries] == [3, 2, 1]
+    assert {entry.conversation_id for entry in entries} == {agent.conversation_id}
+
+
+def test_a_refused_step_is_used_by_the_next_action(agent: QWEDAgentClient) -> None:
+    assert agent.verify_action(claim(1)).decision == "APPROVED"
+    assert agent.verify_action({"type": "execute_sql", "query": "DROP TABLE x"}).decision == "DENIED"
+    assert agent.verify_action(claim(2)).decision == "APPROVED"
+    assert steps(agent) == [1, 2, 2]
+
+
+def test_a_pending_step_is_used_up(agent: QWEDAgentClient) -> None:
+    assert agent.verify_tool_call("send_email", {"to": "user@example.com", "body": "hello"}).decision == "PENDING"
+    assert agent.verify_action(claim(2)).decision == "APPROVED"
+    assert steps(agent) == [1, 2]
+
+
+def test_a_new_conversation_begins_with_step_one(agent: QWEDAgentClient) -> None:
+    agent.verify_action(claim(1))
+    before = agent.conversation_id
+    assert agent.new_conversation() == agent.conversation_id != before
+    assert agent.new_conversation("monday report") == "monday report"
+    assert agent.verify_action(claim(1)).decision == "APPROVED"
+    assert agent.get_activity()[0].step_number == 1
+
+
+def test_a_context_adds_to_the_step_and_names_its_own_conversation(agent: QWEDAgentClient) -> None:
+    agent.verify_action(claim(1), {"user_intent": "add up"})
+    agent.verify_action(claim(2), {"conversation_id": "aside"})
+    agent.verify_action(claim(3), {"conversation_id": "aside"})
+    agent.verify_action(claim(4), {"conversation_id": "counted elsewhere", "step_number": 9})
+    agent.verify_action(claim(5))
+    told = [(entry.conversation_id, entry.step_number, entry.user_intent) for entry in reversed(agent.get_activity())]
+    own = agent.conversation_id
+    assert told == [
+        (own, 1, "add up"),
+        ("aside", 1, None),
+        ("aside", 2, None),
+        ("counted elsewhere", 9, None),
+        (own, 2, None),
+    ]
+
+
+def test_threads_that_share_a_conversation_take_turns(agent: QWEDAgentClient) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda number: agent.verify_action(claim(number)), range(40)))
+    assert {answer.decision for answer in answers} == {"APPROVED"}
+    assert steps(agent) == list(range(1, 41))
+
+
+def test_tasks_that_share_a_conversation_take_turns(server: Server) -> None:
+    async def run() -> tuple[list[str], list[int]]:
+        async with QWEDAsyncClient(server.owner_key, server.base_url) as client:
+            agent = await QWEDAsyncAgentClient.register(name="awaits", principal_id="user_123", client=client)
+            answers = await asyncio.gather(*(agent.verify_action(claim(number)) for number in range(40)))
+            entries = await agent.get_activity(limit=100)
+            return [answer.decision for answer in answers], [entry.step_number for entry in reversed(entries)]
+
+    assert asyncio.run(run()) == (["APPROVED"] * 40, list(range(1, 41)))
+
+
+def test_a_task_that_is_cancelled_gives_its_turn_to_the_next(server: Server) -> None:
+    async def run() -> str:
+        async with QWEDAsyncClient(server.owner_key, server.base_url) as client:
+            agent = await QWEDAsyncAgentClient.register(name="is cancelled", principal_id="user_123", client=client)
+            cancelled = asyncio.create_task(agent.verify_action(claim(1)))
+            await asyncio.sleep(0)
+            cancelled.cancel()
+            answer = await agent.verify_action(claim(2))
+            return str(answer.decision)
+
+    assert asyncio.run(run()) == "APPROVED"
+
+
+UNKNOWN: dict[str, tuple[Behave, type[Exception], int]] = {
+    "a line that broke after the question": (hangs_up, QWEDConnectionError, 2),
+    "a server that failed": (says(500, raw=b""), QWEDServerError, 2),
+    "a refusal before the decision": (says(401, {"error": {"code": "QWED-AUTH-002"}}), QWEDAuthError, 1),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_step_that_may_have_been_used_up_is_left_out(name: str) -> None:
+    behave, kind, following = UNKNOWN[name]
+    with impostor(behave) as other:
+        agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", other.url, retries=0))
+        with pytest.raises(kind):
+            agent.verify_action(claim(1))
+    assert agent.bound.conversations.present.next_step == following
+
+
+def test_a_step_that_was_never_sent_is_not_used_up() -> None:
+    with nobody_at() as url:
+        agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", url, retries=0))
+        with pytest.raises(QWEDConnectionError):
+            agent.verify_action(claim(1))
+    assert agent.bound.conversations.present.next_step == 1
+
+
+def test_the_token_speaks_for_the_agent_and_the_key_stays_at_home() -> None:
+    with impostor(says(200, {"decision": "DENIED"})) as other:
+        QWEDAgentClient("agent_1", "qwed_agent_t", api_key="qwed_live_k", base_url=other.url).verify_action(claim(1))
+    headers = other.heard[0].headers
+    assert (headers.get("authorization"), headers.get("x-api-key")) == ("Bearer qwed_agent_t", None)
+
+
+def test_the_environment_names_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWED_AGENT_ID", "agent_env")
+    monkeypatch.setenv("QWED_AGENT_TOKEN", "qwed_agent_env")
+    assert (QWEDAgentClient().agent_id, QWEDAgentClient().agent_token) == ("agent_env", "qwed_agent_env")
+    # The token of one agent is not shown for another.
+    assert QWEDAgentClient("agent_other").agent_token is None
+
+
+def test_without_an_agent_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QWED_AGENT_ID", raising=False)
+    with pytest.raises(ValueError, match="QWED_AGENT_ID"):
+        QWEDAgentClient()
+
+
+def test_conversations_are_forgotten_before_they_are_too_many() -> None:
+    conversations = Conversations()
+    first = conversations.of_run("run 0")
+    for number in range(1, MOST):
+        conversations.of_run(f"run {number}")
+    assert conversations.of_run("run 0") is first
+    for number in range(MOST):
+        conversations.of_run(f"later {number}")
+    assert conversations.of_run("run 0") is not first
+
+
+def test_a_run_and_a_conversation_of_the_same_name_are_two() -> None:
+    conversations = Conversations()
+    assert conversations.named("x") is not conversations.of_run("x")
+    assert conversations.named("x").conversation_id == "x" != conversations.of_run("x").conversation_id
+
+
+def test_waiting_for_a_person(client: QWEDClient, agent: QWEDAgentClient) -> None:
+    asked = agent.verify_tool_call("send_email", {"to": "user@example.com", "body": "hello"})
+    assert agent.wait_for_decision(asked.action_id, timeout=0).decision == "PENDING"
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(agent.wait_for_decision, asked.action_id, 30)
+        client.approve(asked.approval_id, reason="it is wanted")
+        action = waiting.result(timeout=60)
+    assert (action.decision, action.first_decision) == ("APPROVED", "PENDING")
+    assert agent.log_execution(action.action_id, True, action.attestation, result="sent").execution["success"] is True

@@ -1,0 +1,148 @@
+"""Ruling 4.9: a body with a decision is returned, everything else is a typed error; nothing is believed by mistake."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from qwed_sdk import (
+    QWEDAsyncClient,
+    QWEDAuthError,
+    QWEDClient,
+    QWEDConflictError,
+    QWEDConnectionError,
+    QWEDError,
+    QWEDNotFoundError,
+    QWEDProtocolError,
+    QWEDRateLimitError,
+    QWEDRequestError,
+    QWEDServerError,
+    QWEDTimeoutError,
+)
+from tests.support.impostor import Behave, drips, hangs_up, impostor, keeps_silent, says, sends
+
+CONTEXT = {"conversation_id": "c", "step_number": 1}
+ERROR = {"error": {"code": "QWED-X-001", "message": "because", "details": {"a": 1}, "suggestion": "try b"}}
+DENIED = {"decision": "DENIED", "error": {"code": "QWED-AGENT-002", "message": "no", "details": {}, "final": True}}
+APPROVED = {"decision": "APPROVED", "action_id": "act_1"}
+
+
+def verify(url: str, timeout: float = 20.0) -> Any:
+    with QWEDClient("qwed_live_x", url, timeout, retries=0) as client:
+        return client.verify_action("agent_1", {"type": "calculate", "query": "1"}, CONTEXT)
+
+
+def verify_awaiting(url: str, timeout: float = 20.0) -> Any:
+    async def ask() -> Any:
+        async with QWEDAsyncClient("qwed_live_x", url, timeout, retries=0) as client:
+            return await client.verify_action("agent_1", {"type": "calculate", "query": "1"}, CONTEXT)
+
+    return asyncio.run(ask())
+
+
+both = pytest.mark.parametrize("ask", [verify, verify_awaiting], ids=["blocking", "awaiting"])
+
+
+@both
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 409, 429, 500, 503])
+def test_a_body_with_a_decision_that_refuses_is_returned_whatever_its_status(ask: Any, status: int) -> None:
+    with impostor(says(status, DENIED)) as other:
+        answer = ask(other.url)
+    assert (answer.decision, answer["error"]["code"], bool(answer)) == ("DENIED", "QWED-AGENT-002", False)
+
+
+@both
+@pytest.mark.parametrize("status", [300, 302, 400, 404, 429, 500, 503])
+@pytest.mark.parametrize("decision", ["APPROVED", "CORRECTED"])
+def test_a_permission_under_a_status_that_refuses_is_believed_by_nobody(ask: Any, status: int, decision: str) -> None:
+    with impostor(says(status, {**APPROVED, "decision": decision})) as other, pytest.raises(QWEDProtocolError):
+        ask(other.url)
+
+
+ERRORS: list[tuple[int, type[QWEDError]]] = [
+    (400, QWEDRequestError),
+    (401, QWEDAuthError),
+    (403, QWEDAuthError),
+    (404, QWEDNotFoundError),
+    (409, QWEDConflictError),
+    (413, QWEDRequestError),
+    (429, QWEDRateLimitError),
+    (500, QWEDServerError),
+    (503, QWEDServerError),
+]
+
+
+@both
+@pytest.mark.parametrize(("status", "kind"), ERRORS)
+def test_an_error_of_the_protocol_is_typed_and_keeps_what_it_says(ask: Any, status: int, kind: type[QWEDError]) -> None:
+    with impostor(says(status, ERROR, retry_after="7")) as other, pytest.raises(kind) as caught:
+        ask(other.url)
+    error = caught.value
+    assert (error.code, error.message, error.details, error.suggestion) == ("QWED-X-001", "because", {"a": 1}, "try b")
+    assert (error.status, error.retry_after, str(error)) == (status, 7.0, "because (QWED-X-001)")
+
+
+RUBBISH: dict[str, tuple[Behave, type[QWEDError]]] = {
+    "a page": (says(200, raw=b"<html>welcome</html>"), QWEDProtocolError),
+    "nothing": (says(200, raw=b""), QWEDProtocolError),
+    "a list": (says(200, [APPROVED]), QWEDProtocolError),
+    "a string": (says(200, "APPROVED"), QWEDProtocolError),
+    "an empty object": (says(200, {}), QWEDProtocolError),
+    "a decision of no protocol": (says(200, {"decision": "SURE"}), QWEDProtocolError),
+    "a decision that is a list": (says(200, {"decision": ["APPROVED"]}), QWEDProtocolError),
+    "a decision in lower case": (says(200, {"decision": "approved"}), QWEDProtocolError),
+    "deep nesting": (says(200, raw=b"[" * 100_000), QWEDProtocolError),
+    "no text": (says(200, raw=b'{"decision": "APPROVED\xff"}'), QWEDProtocolError),
+    "a redirect": (says(302, {}, location="http://127.0.0.1:9/"), QWEDProtocolError),
+    "an error without a code": (says(400, {"error": "no"}), QWEDProtocolError),
+    "a page with status 500": (says(500, raw=b"<html>oh</html>"), QWEDServerError),
+    "a page with status 502": (says(502, raw=b"<html>oh</html>"), QWEDServerError),
+    "compressed": (says(200, APPROVED, content_encoding="gzip"), QWEDProtocolError),
+    "half an answer": (sends(b"HTTP/1.1 200 So\r\ncontent-length: 900\r\n\r\n{}"), QWEDConnectionError),
+    "no HTTP": (sends(b"220 mail.example.com ESMTP\r\n"), QWEDConnectionError),
+    "silence and the end": (hangs_up, QWEDConnectionError),
+}
+
+
+@both
+@pytest.mark.parametrize("name", RUBBISH)
+def test_what_is_no_answer_of_a_server_is_an_error(ask: Any, name: str) -> None:
+    behave, kind = RUBBISH[name]
+    with impostor(behave) as other, pytest.raises(kind):
+        ask(other.url)
+
+
+@both
+@pytest.mark.parametrize("behave", [keeps_silent, drips], ids=["silence", "a byte at a time"])
+def test_an_answer_that_does_not_end_is_not_waited_for(ask: Any, behave: Behave) -> None:
+    with impostor(behave) as other, pytest.raises(QWEDTimeoutError):
+        ask(other.url, timeout=0.3)
+
+
+@pytest.mark.parametrize("body", [{}, {"verified": True}, {"status": None, "verified": True}])
+def test_a_result_without_a_status_is_no_result(body: Any) -> None:
+    with impostor(says(200, body)) as other, QWEDClient("k", other.url) as client, pytest.raises(QWEDProtocolError):
+        client.verify_math("1 = 1")
+
+
+@pytest.mark.parametrize(
+    ("body", "verified"),
+    [
+        ({"status": "VERIFIED", "verified": True}, True),
+        ({"status": "VERIFIED", "verified": False}, False),
+        ({"status": "VERIFIED"}, False),
+        ({"status": "VERIFIED", "verified": "true"}, False),
+        ({"status": "FAILED", "verified": True}, False),
+        ({"status": "verified", "verified": True}, False),
+    ],
+)
+def test_verified_is_true_for_verified_alone(body: Any, verified: bool) -> None:
+    with impostor(says(200, body)) as other, QWEDClient("k", other.url) as client:
+        result = client.verify_math("1 = 1")
+    assert (result.is_verified, bool(result)) == (verified, verified)
+
+
+def test_an_answer_that_is_too_large_is_not_read() -> None:
+    endless = b"HTTP/1.1 200 So\r\ncontent-length: 99999999999\r\n\r\n" + b" " * (65 << 20)
+    with impostor(sends(endless)) as other, pytest.raises(QWEDProtocolError, match="larger"):
+        verify(other.url)

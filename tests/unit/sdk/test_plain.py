@@ -1,0 +1,110 @@
+"""Arguments as JSON: one form for each value, and none for what has none."""
+
+import enum
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from qwed.words import canonical
+from qwed_sdk.plain import DEEPEST, NotPlain, plain
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 2
+
+
+class Text(str):
+    def __str__(self) -> str:
+        return "another text"
+
+
+@dataclass
+class Order:
+    id: int
+    total: Decimal
+
+
+class Model(BaseModel):
+    when: date
+    to: list[str]
+
+
+FORMS: list[tuple[Any, Any]] = [
+    (None, None),
+    (True, True),
+    (7, 7),
+    (1.5, 1.5),
+    ("x", "x"),
+    ((1, "a"), [1, "a"]),
+    ({"a": (1,)}, {"a": [1]}),
+    (Decimal("1.10"), "1.10"),
+    (Path("a/b"), "a/b"),
+    (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (date(2026, 1, 2), "2026-01-02"),
+    (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"),
+    (Colour.RED, "red"),
+    (Level.HIGH, 2),
+    (Text("DROP TABLE"), "DROP TABLE"),
+    (Order(1, Decimal("2.5")), {"id": 1, "total": "2.5"}),
+    (Model(when=date(2026, 1, 2), to=["a"]), {"when": "2026-01-02", "to": ["a"]}),
+]
+
+
+@pytest.mark.parametrize(("value", "form"), FORMS, ids=lambda each: type(each).__name__)
+def test_the_form_of_a_value(value: Any, form: Any) -> None:
+    found = plain(value, "x")
+    assert found == form
+    assert type(found) is type(form)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), {1}, b"x", {1: 2}, float("nan"), float("-inf"), print, int, Order, Model, [[object()]], iter([])],
+)
+def test_what_has_no_form_is_named(value: Any) -> None:
+    with pytest.raises(NotPlain, match="`argument"):
+        plain(value, "argument")
+
+
+def test_nesting_ends() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(NotPlain, match="deeply"):
+        plain(loop, "x")
+    deep: Any = 1
+    for _ in range(DEEPEST):
+        deep = [deep]
+    assert plain(deep, "x") == deep
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_json_stays_what_it_is(value: Any) -> None:
+    assert plain(value, "x") == value
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(-(2**53), 2**53)))
+def test_what_is_plain_can_be_hashed(value: Any) -> None:
+    assert canonical(plain(value, "x"))
