@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 from qwed_sdk.transport import AsyncTransport, SyncTransport
-from qwed_sdk.wire import Attempt, Call, Pause, Policy, Step, Turns, steps_of
+from qwed_sdk.wire import Attempt, Call, Free, Pause, Policy, Step, Turns, steps_of
 
 B = TypeVar("B")
 P = ParamSpec("P")
@@ -41,6 +41,9 @@ class SyncDriver:
             return self._transport.send(step)
         if isinstance(step, Pause):
             return time.sleep(step.seconds)
+        if isinstance(step, Free):
+            held.remove(step.turns)
+            return step.turns.lock.release()
         step.turns.lock.acquire()
         held.append(step.turns)
         return None
@@ -75,6 +78,9 @@ class AsyncDriver:
             import anyio
 
             return await anyio.sleep(step.seconds)
+        if isinstance(step, Free):
+            held.remove(step.turns)
+            return step.turns.async_lock.release()
         await step.turns.async_lock.acquire()
         held.append(step.turns)
         return None

@@ -87,7 +87,13 @@ class Turns(Protocol):
 
 
 class Hold(NamedTuple):
-    """Take the turn; it is given back when the call ends."""
+    """Take the turn; it is given back when the call ends, or with Free before that."""
+
+    turns: Turns
+
+
+class Free(NamedTuple):
+    """Give the turn back."""
 
     turns: Turns
 
@@ -99,9 +105,9 @@ class Policy(NamedTuple):
     retries: int
 
 
-Call = Generator[Request | Pause | Hold, Any, T]
+Call = Generator[Request | Pause | Hold | Free, Any, T]
 """A verb: yields what it needs, returns what came of it."""
-Step = Attempt | Pause | Hold
+Step = Attempt | Pause | Hold | Free
 Outcome = Response | QWEDError
 """What an Attempt comes to: an error is handed back as a value, so that the verb decides what it means."""
 

@@ -9,7 +9,7 @@ from qwed_sdk.calls import agents
 from qwed_sdk.conversation import Conversation, Conversations
 from qwed_sdk.errors import QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDServerError
 from qwed_sdk.records import Action, Agent, Answer, Known
-from qwed_sdk.wire import Call, Hold
+from qwed_sdk.wire import Call, Free, Hold
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,8 @@ def asked(
         raise
     if not Decision(answer.decision).commits:
         conversation.give_back(step)
+    # Given back here, and not when the call ends: it may go on to wait for a person.
+    yield Free(conversation)
     return answer
 
 

@@ -256,7 +256,10 @@ def test_waiting_until_a_person_has_permitted_it(server: Server, agent: QWEDAgen
         while not (waiting := owner.list_approvals(state="pending", agent_id=agent.agent_id)):
             assert not sending.done()
         assert ran == []
+        # Whoever waits for a person keeps nobody else from asking.
+        assert agent.verify_action({"type": "calculate", "query": "2 + 2"}).decision == "APPROVED"
         owner.approve(waiting[0].approval_id, reason="it is wanted")
         assert sending.result(timeout=60) == "sent"
     assert ran == ["user@example.com"]
-    assert last(agent).execution["success"] is True
+    (sent,) = (entry for entry in agent.get_activity() if entry.action_type == "tool_call")
+    assert sent.execution["success"] is True

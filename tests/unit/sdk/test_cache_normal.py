@@ -1,0 +1,28 @@
+"""Which queries are one query to the cache, and which never are."""
+
+import pytest
+
+from qwed_sdk.cache.normal import exact, normal
+from tests.support.tables import each, rows
+
+
+@each("row", rows("cache_together.jsonl"), ids=lambda row: row["one"])
+def test_one_query_spelled_in_two_ways_is_one(row: dict[str, str]) -> None:
+    assert normal(row["one"]) == normal(row["other"])
+
+
+@each("row", rows("cache_apart.jsonl"), ids=lambda row: row["because"])
+def test_two_queries_that_may_mean_two_things_stay_two(row: dict[str, str]) -> None:
+    assert normal(row["one"]) != normal(row["other"])
+
+
+@each("row", rows("cache_apart.jsonl") + rows("cache_together.jsonl"), ids=lambda row: row["one"])
+def test_without_normalising_every_spelling_is_its_own(row: dict[str, str]) -> None:
+    assert exact(row["one"]) != exact(row["other"])
+
+
+@pytest.mark.parametrize("unit", ["a ", "is the ", "'", "'a' ", "what's ", "as ( ", " ", "1,", "/", "a.", "\\", "é'"])
+def test_the_longest_queries_are_normalised_at_all(unit: str) -> None:
+    """Time that grows with the square of the length would not end here."""
+    for start in ("", "select ", "with ", "is the "):
+        assert normal((start + unit * 150_000)[:150_000])
