@@ -1,13 +1,15 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check drill bench docs pins clean
+.PHONY: help setup run test test-crewai check drill bench docs pins clean
 
 BIN := .venv/bin
+# Where something about CrewAI is tested; -k leaves the rest of these files to `make test`.
+CREWAI_TESTS := tests/frameworks/crewai tests/frameworks/test_table.py tests/docs/test_pages.py tests/docs/test_examples.py
 # Three processes run the tests and start hundreds more: what one of them has compiled, the others read.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: ## make .venv with everything pinned in constraints.txt; does nothing when it is up to date
 	@sh scripts/setup
@@ -17,6 +19,10 @@ run: setup ## start the server on http://127.0.0.1:8000, data in ./data
 
 test: setup ## run the tests
 	@$(BIN)/pytest -n 2 -m "not drill"
+
+test-crewai: ## run the tests, the page and the example of CrewAI in .venv-crewai, which is made first
+	@sh scripts/setup-crewai
+	@.venv-crewai/bin/pytest $(CREWAI_TESTS) -k crewai
 
 check: setup ## format, lint, types, imports
 	@$(BIN)/ruff format --check .
@@ -33,9 +39,9 @@ bench: setup ## measure, as ratios, in one table
 docs: setup ## write the generated tables of docs/ anew
 	@$(BIN)/python scripts/docs.py
 
-pins: ## choose the newest versions pyproject.toml allows and write constraints.txt
+pins: ## choose the newest versions pyproject.toml allows and write constraints.txt and constraints-crewai.txt
 	@sh scripts/pins
 
-clean: ## remove .venv and every cache; data/ stays
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove .venv, .venv-crewai and every cache; data/ stays
+	rm -rf .venv .venv-crewai dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

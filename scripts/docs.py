@@ -5,10 +5,12 @@ A table stands between `<!-- generated: name -->` and `<!-- end -->`. Run by `ma
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from qwed.api.routes import ROUTES
+from qwed.cli.app import every
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
@@ -18,6 +20,7 @@ from qwed.words.effect import RISK_OF
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 _SECTION = re.compile(r" \(spec [\d.]+\)")
+_WIDE = 200
 _PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -84,6 +87,31 @@ def _factors() -> str:
     return _table(["factor", "weight"], ([f"`{name}`", weight] for name, weight in WEIGHTS.items()))
 
 
+def _commands() -> str:
+    rows = [
+        ["" if number else f"`{path}`", shown, told]
+        for path, command in every()
+        for number, (shown, told) in enumerate(_parts(command))
+    ]
+    return _table(["command", "argument or option", "what it is for"], rows)
+
+
+def _parts(command: Any) -> Iterator[tuple[str, str]]:
+    """What a command does, then each argument and option with its help."""
+    yield "", f"**{_cell(command.get_short_help_str(_WIDE))}**"
+    for param in command.params:
+        if not getattr(param, "hidden", False):
+            value = param.metavar or param.name.upper()
+            if param.param_type_name == "option":
+                names = ", ".join([*param.opts, *param.secondary_opts])
+                value = names if param.is_flag else f"{names} {value}"
+            yield f"`{_cell(value)}`", _cell(param.help)
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").replace("|", "\\|").split())
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "errors": _errors,
     "routes": _routes,
@@ -93,6 +121,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "status": _status,
     "effects": _effects,
     "factors": _factors,
+    "commands": _commands,
 }
 
 

@@ -21,6 +21,11 @@ class SyncDriver:
         self._transport = transport
         self._policy = policy
 
+    @property
+    def base_url(self) -> str:
+        """Where the server is."""
+        return self._transport.address.base_url
+
     def run(self, call: Call[T]) -> T:
         """What comes of the call."""
         steps, held = steps_of(call, self._policy), list[Turns]()
@@ -55,6 +60,11 @@ class AsyncDriver:
     def __init__(self, transport: AsyncTransport, policy: Policy) -> None:
         self._transport = transport
         self._policy = policy
+
+    @property
+    def base_url(self) -> str:
+        """Where the server is."""
+        return self._transport.address.base_url
 
     async def run(self, call: Call[T]) -> T:
         """What comes of the call."""

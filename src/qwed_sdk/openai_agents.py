@@ -175,7 +175,7 @@ class QWEDGuard:
         async def needs_approval(context: "RunContextWrapper[Any]", arguments: dict[str, Any], call_id: str) -> bool:
             if await _asks_by_itself(tool, context, arguments, call_id):
                 return True
-            found = await self._pauses.look(Asked(call_id, tool.name, arguments), conversation)
+            found = await self._pauses.look(Asked(call_id, tool.name, arguments, _defaults_of(tool)), conversation)
             return is_pending(found)
 
         return needs_approval
@@ -186,7 +186,8 @@ class QWEDGuard:
         arguments = _arguments_of(text)
         if arguments is None:
             return f"qwed did not permit `{tool.name}`: its arguments are no JSON object"
-        found = await self._pauses.before(Asked(context.tool_call_id, tool.name, arguments), conversation)
+        asked = Asked(context.tool_call_id, tool.name, arguments, _defaults_of(tool))
+        found = await self._pauses.before(asked, conversation)
         if isinstance(found, Refusal):
             return str(found)
         context.tool_arguments = json.dumps(found.arguments)
@@ -223,6 +224,12 @@ async def _asks_by_itself(
 
     found = await evaluate_function_tool_approval(tool, context, json.dumps(arguments), call_id)
     return found.outcome != "invoke"
+
+
+def _defaults_of(tool: "FunctionTool") -> dict[str, Any]:
+    """What the tool takes where the model says nothing."""
+    properties = tool.params_json_schema.get("properties", {})
+    return {name: told["default"] for name, told in properties.items() if "default" in told}
 
 
 def _arguments_of(text: Any) -> dict[str, Any] | None:

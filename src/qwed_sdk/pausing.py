@@ -25,17 +25,23 @@ _PERMITTING = frozenset(decision for decision in Decision if decision.permits)
 
 
 class Asked(NamedTuple):
-    """One call as the model made it; the arguments are JSON."""
+    """One call as the model made it, in JSON."""
 
     call_id: str
     tool: str
-    arguments: Mapping[str, Any]
+    said: Mapping[str, Any]
+    defaults: Mapping[str, Any] = {}
 
     @property
     def key(self) -> str:
         """What tells this very call from every other."""
-        text = json.dumps([self.call_id, self.tool, self.arguments], sort_keys=True)
+        text = json.dumps([self.call_id, self.tool, self.said], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool is to be given: what is not said is done all the same."""
+        return {**self.defaults, **self.said}
 
 
 class Recent(OrderedDict[str, V]):
@@ -97,16 +103,24 @@ class Pauses:
 
     async def _find(self, asked: Asked, conversation: str | None) -> Permit | Refusal:
         # Taken out before it is looked up, so that of two that resume the same call one alone finds it.
-        waited = self._waiting.pop(asked.key, None)
-        if waited is None:
-            found = await self._checkpoint.before_async(asked.tool, asked.arguments, conversation)
-            waited = note_of(found)
-        else:
-            agent = self._checkpoint.agent
-            found = await beside(agent.run, _again(agent.bound, self._checkpoint.rules, asked, waited["action_id"]))
-        if is_pending(found) or (waited and found.answer is None):
-            self._waiting[asked.key] = waited
+        waited = self._waiting.pop(asked.key, None) or {}
+        if "action_id" in waited:
+            return await self._look_up(asked, waited)
+        found = await self._checkpoint.before_async(asked.tool, asked.arguments, conversation)
+        if is_pending(found):
+            self._waiting[asked.key] = note_of(found)
         return found
+
+    async def _look_up(self, asked: Asked, waited: dict[str, str]) -> Permit | Refusal:
+        agent = self._checkpoint.agent
+        found: Permit | Refusal | None = None
+        try:
+            found = await beside(agent.run, _again(agent.bound, self._checkpoint.rules, asked, waited["action_id"]))
+            return found
+        finally:
+            # Nothing is settled yet: it waits, or was not answered, or the run was cancelled.
+            if found is None or is_pending(found) or found.answer is None:
+                self._waiting[asked.key] = waited
 
 
 def _again(bound: Bound, rules: Rules, asked: Asked, action_id: str) -> Call[Permit | Refusal]:

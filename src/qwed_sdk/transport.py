@@ -97,6 +97,16 @@ def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:
     }
 
 
+def _pooled(address: Address) -> dict[str, Any]:
+    import httpx
+
+    limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
+    # Where nothing is encrypted and no redirect followed no certificate is met, and reading those we trust takes longer
+    # than the question.
+    encrypted = address.base_url.startswith("https:")
+    return {"limits": limits, "follow_redirects": False, "verify": encrypted}
+
+
 def _failure(error: Exception, base_url: str) -> QWEDConnectionError:
     import httpx
 
@@ -136,8 +146,7 @@ class SyncTransport:
         if self._client is None or self._pid != os.getpid():
             import httpx
 
-            limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
-            self._client, self._pid = httpx.Client(limits=limits, follow_redirects=False), os.getpid()
+            self._client, self._pid = httpx.Client(**_pooled(self.address)), os.getpid()
             # For whoever uses no `with`: the connections end with the client.
             weakref.finalize(self, _close, self._client, self._pid)
         return self._client
@@ -183,8 +192,7 @@ class AsyncTransport:
         if self._client is None or self._home != home:
             import httpx
 
-            limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
-            self._client, self._home = httpx.AsyncClient(limits=limits, follow_redirects=False), home
+            self._client, self._home = httpx.AsyncClient(**_pooled(self.address)), home
         return self._client
 
     async def close(self) -> None:

@@ -2,24 +2,23 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PRINTED_URL, ROOT, environment
+from tests.docs.pages import PRINTED_URL, PYTHON, ROOT, environment, runs_here
 from tests.support.server import Server
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LINES = 16
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+@pytest.mark.parametrize("example", [*filter(runs_here, EXAMPLES)], ids=lambda example: example.stem)
 def test_an_example_prints_what_it_says(example: Path, server: Server, tmp_path: Path) -> None:
     # Two variables of the client say where the server is; an example without a server reads neither.
-    client = {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key}
+    client = {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key, "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(example)],
+        [*PYTHON, str(example)],
         cwd=tmp_path,
         env=environment() | client,
         capture_output=True,

@@ -97,7 +97,7 @@ def test_every_option_of_the_server_is_documented() -> None:
 
 
 def test_every_make_verb_is_named_in_contributing() -> None:
-    verbs = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    verbs = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     contributing = (ROOT / "CONTRIBUTING.md").read_text()
     assert [verb for verb in verbs if f"`make {verb}`" not in contributing] == []
 
@@ -119,8 +119,9 @@ def test_the_map_shows_nothing_that_is_not_there() -> None:
         assert Path(ROOT, *path).exists(), line
 
 
-def test_the_pins_are_versions_and_not_addresses() -> None:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-crewai.txt"])
+def test_the_pins_are_versions_and_not_addresses(name: str) -> None:
+    lines = (ROOT / name).read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
     assert {"starlette", "msgspec", "pytest", "hatchling"} <= {line.partition("==")[0] for line in pins}

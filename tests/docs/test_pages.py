@@ -17,6 +17,7 @@ from tests.docs.pages import (
     require_shown,
     run_bash,
     run_python,
+    runs_here,
     serve_arguments,
 )
 from tests.support.server import SERVE, Server
@@ -25,6 +26,7 @@ LANGUAGES = {"python", "bash", "text", "json", ""}
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_page_run_here = pytest.mark.parametrize("page", [*filter(runs_here, PAGES)], ids=lambda page: page.name)
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def place(tmp_path: Path, server: Server) -> Path:
     return tmp_path
 
 
-@each_page
+@each_page_run_here
 def test_the_python_of_a_page_is_one_program_that_prints_what_the_page_shows(
     page: Path, place: Path, server: Server
 ) -> None:
@@ -43,7 +45,7 @@ def test_the_python_of_a_page_is_one_program_that_prints_what_the_page_shows(
         require_shown(block, printed, server.base_url)
 
 
-@each_page
+@each_page_run_here
 def test_the_commands_of_a_page_run_in_one_shell_and_print_what_the_page_shows(
     page: Path, place: Path, server: Server
 ) -> None:

@@ -1,23 +1,35 @@
 """The `qwed` command."""
 
-import argparse
+import sys
 from collections.abc import Sequence
-
-import qwed
-from qwed.cli import attestation, audit, keys, serve
-from qwed.cli.telling import quietly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code is 0 when it did what it was asked, 2 when it could not."""
-    parser = argparse.ArgumentParser(
-        prog="qwed", description="Decides, before an AI agent acts, whether the action may happen."
-    )
-    parser.add_argument("--version", action="version", version=f"qwed {qwed.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    serve.add_to(commands)
-    keys.add_to(commands)
-    audit.add_to(commands)
-    attestation.add_to(commands)
-    given = parser.parse_args(arguments)
-    return quietly(lambda: given.run(given))
+    """Run one command; 0 done or verified, 1 refused or something is wrong, 2 it could not be done."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["hook"] and "-h" not in given:
+        return _hook(given[1:])
+    # Imported here because `qwed hook` runs before every step of an agent, and must not wait for the others.
+    from qwed.cli.printing import quietly
+
+    return quietly(lambda: _app(given))
+
+
+def _app(given: list[str]) -> int:
+    try:
+        import typer  # noqa: F401
+    except ModuleNotFoundError:
+        # The client alone needs neither typer nor what typer needs.
+        from qwed.cli.printing import sorry
+
+        sorry("the command needs more than the client: pip install 'qwed[cli]', or 'qwed[server]' to run a server")
+    from qwed.cli import app
+
+    return app.run(given)
+
+
+def _hook(given: list[str]) -> int:
+    """The hook alone says how it ends: to an agent every exit code but 2 is a yes."""
+    from qwed.cli import hook
+
+    return hook.main(given)

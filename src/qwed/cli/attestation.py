@@ -1,15 +1,17 @@
 """`qwed attestation`: check what a server has signed, without asking it."""
 
-import argparse
 import json
 import os
 import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from qwed.cli.telling import shown, sorry
+import typer
+
+from qwed.cli.options import AsJson, group
+from qwed.cli.printing import WRONG, print_json, say, sorry
 
 if TYPE_CHECKING:
     from qwed.ledger.tokens import Checked
@@ -23,49 +25,54 @@ Exit code: 0 it is valid, 1 it is not, 2 it could not be read."""
 _JWT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}")
 _LARGEST = 1 << 20
 _SECONDS = 30.0
-INVALID = 1
 
 
 class _Unusable(Exception):
     """It cannot be read; the message says what to do."""
 
 
-def add_to(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = commands.add_parser("attestation", help="check an attestation", description="Attestations and receipts.")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    verify = verbs.add_parser(
-        "verify",
-        help="check that a node signed it, and that it holds now",
-        description=_VERIFY,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    verify.add_argument("token", metavar="TOKEN|FILE|-", help="the JWT, a file with it or a receipt, or standard input")
-    keys = verify.add_mutually_exclusive_group()
-    keys.add_argument(
-        "--jwks", type=Path, metavar="FILE", help="the node's public keys, saved from /.well-known/jwks.json"
-    )
-    keys.add_argument("--url", metavar="URL", help="the server to fetch them from (QWED_BASE_URL)")
-    verify.add_argument("--issuer", action="append", metavar="DID", help="the node you trust; may be given again")
-    verify.add_argument("--json", action="store_true", help="print one JSON object")
-    verify.set_defaults(run=_verify)
+def add_to(app: typer.Typer) -> None:
+    """Add the command and its verb."""
+    verbs = group("Attestations and receipts.")
+    verbs.command("verify", short_help="Check that a node signed it, and that it holds now.", help=_VERIFY)(_verify)
+    app.add_typer(verbs, name="attestation", short_help="Check an attestation.")
 
 
-def _verify(given: argparse.Namespace) -> int:
+def _verify(
+    token: Annotated[
+        str, typer.Argument(metavar="TOKEN|FILE|-", help="the JWT, a file with it or a receipt, or standard input")
+    ],
+    jwks: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="the node's public keys, saved from /.well-known/jwks.json"),
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="the server to fetch them from (QWED_BASE_URL)")
+    ] = None,
+    issuer: Annotated[
+        list[str] | None, typer.Option(metavar="DID", help="the node you trust; may be given again")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
     # Imported here so that `qwed --help` answers at once.
     from qwed.ledger.tokens import check_attestation, check_receipt
 
+    if jwks is not None and url is not None:
+        sorry("give --jwks or --url, one of the two")
     try:
-        proof = _proof_in(given.token)
-        keys = _keys(given)
+        proof = _proof_in(token)
+        keys = _keys(jwks, url or os.environ.get("QWED_BASE_URL"))
     except _Unusable as error:
-        return sorry(str(error))
+        sorry(error)
     if isinstance(proof, dict):
         checked = check_receipt(proof, keys)
     else:
-        checked = check_attestation(proof, keys, now=time.time(), trusted_issuers=given.issuer)
-    print(_as_json(checked) if given.json else shown(_as_text(checked, receipt=isinstance(proof, dict))))
-    return 0 if checked.valid else INVALID
+        checked = check_attestation(proof, keys, now=time.time(), trusted_issuers=issuer or None)
+    if as_json:
+        print_json(_as_json(checked))
+    else:
+        say(_as_text(checked, receipt=isinstance(proof, dict)))
+    return 0 if checked.valid else WRONG
 
 
 def _proof_in(given: str) -> str | dict[str, Any]:
@@ -99,12 +106,11 @@ def _read(name: str) -> str:
         raise _Unusable(f"`{name[:200]}` is neither a token nor a file that can be read: {why}") from None
 
 
-def _keys(given: argparse.Namespace) -> "Keys":
+def _keys(file: Path | None, url: str | None) -> "Keys":
     from qwed.ledger.verifier import Invalid, public_keys
 
-    url = given.url or os.environ.get("QWED_BASE_URL")
-    if given.jwks is not None:
-        jwks = _saved(given.jwks)
+    if file is not None:
+        jwks = _saved(file)
     elif url:
         jwks = _fetched(url)
     else:
@@ -112,7 +118,7 @@ def _keys(given: argparse.Namespace) -> "Keys":
     try:
         return public_keys(jwks)
     except Invalid as error:
-        raise _Unusable(f"{given.jwks or url} has no JWKS that can be used: {error}") from None
+        raise _Unusable(f"{file or url} has no JWKS that can be used: {error}") from None
 
 
 def _saved(file: Path) -> Any:
@@ -134,9 +140,9 @@ def _fetched(url: str) -> Any:
         raise _Unusable(f"{url} did not answer with its public keys: {error}") from None
 
 
-def _as_json(checked: "Checked") -> str:
+def _as_json(checked: "Checked") -> dict[str, Any]:
     error = None if checked.code is None else {"code": checked.code, "message": checked.message}
-    return json.dumps({"valid": checked.valid, "claims": checked.claims, "error": error})
+    return {"valid": checked.valid, "claims": checked.claims, "error": error}
 
 
 def _as_text(checked: "Checked", *, receipt: bool) -> str:

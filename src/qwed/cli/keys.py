@@ -1,93 +1,100 @@
 """`qwed keys`: the keys of a node at rest, which it signs with."""
 
-import argparse
 import fcntl
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from qwed.cli.telling import sorry
-from qwed.settings import Settings, settings_from
+import typer
+
+from qwed.cli.options import AsJson, DataDir, group
+from qwed.cli.printing import print_json, say, sorry
 
 if TYPE_CHECKING:
     from qwed.ledger.keyring import Keyring
+    from qwed.settings import Settings
 
 _PATIENCE = 60.0
 _Walk = Callable[..., Coroutine[Any, None, Any]]
 
 
-def add_to(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = commands.add_parser("keys", help="list or rotate the signing keys", description="The signing keys.")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    listing = verbs.add_parser("list", help="the issuer and every public key", description="List the signing keys.")
-    rotating = verbs.add_parser(
-        "rotate", help="sign with another key from now on", description="Rotate the signing key of a stopped server."
-    )
-    rotating.add_argument("--reason", default="rotated at the command line", help="why, for the log")
-    for verb, run in ((listing, _list), (rotating, _rotate)):
-        verb.add_argument(
-            "--data-dir", type=Path, help="where everything is kept (QWED_DATA_DIR, default ~/.qwed/data)"
-        )
-        verb.set_defaults(run=_told(run))
+def add_to(app: typer.Typer) -> None:
+    """Add the command and its verbs."""
+    verbs = group("The signing keys.")
+    verbs.command("list", help="List the signing keys: the issuer and every public key.")(_list)
+    verbs.command(
+        "rotate", short_help="Sign with another key from now on.", help="Rotate the signing key of a stopped server."
+    )(_rotate)
+    app.add_typer(verbs, name="keys", short_help="List or rotate the signing keys.")
 
 
-def _told(run: Callable[[Settings, argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """The command; 2 with one sentence when it cannot be done."""
-
-    def told(given: argparse.Namespace) -> int:
-        # Imported here so that `qwed --help` answers at once.
-        from qwed.store.migrate import NewerDatabase
-        from qwed.store.place import DataDirectoryInUse
-
-        try:
-            settings = settings_from(data_dir=given.data_dir)
-            _require_keys(settings)
-            return run(settings, given)
-        except FileNotFoundError as error:
-            return sorry(f"{error.filename} is not there: a server makes its keys when it first starts")
-        except (DataDirectoryInUse, NewerDatabase, OSError, ValueError) as error:
-            return sorry(str(error))
-
-    return told
-
-
-def _require_keys(settings: Settings) -> None:
-    """A slip of the pen in the path must not make a new house there."""
-    from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
-
-    directory = settings.data_dir.expanduser()
-    if not any((directory / name).exists() for name in (KEY_FILE, JWKS_FILE)):
-        raise FileNotFoundError(2, "no keys", str(directory / KEY_FILE))
-
-
-def _list(settings: Settings, _given: argparse.Namespace) -> int:
+def _list(data_dir: DataDir = None, as_json: AsJson = False) -> int:
     from qwed.ledger.keyring import read_keyring
 
-    _show(read_keyring(settings.data_dir.expanduser(), settings.signing_key_file))
+    with _told():
+        settings = _settings(data_dir)
+        _show(read_keyring(settings.data_dir.expanduser(), settings.signing_key_file), as_json=as_json)
     return 0
 
 
-def _rotate(settings: Settings, given: argparse.Namespace) -> int:
+def _rotate(
+    data_dir: DataDir = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="why, for the log")] = "rotated at the command line",
+    as_json: AsJson = False,
+) -> int:
+    with _told():
+        _show(_rotated(_settings(data_dir), reason), as_json=as_json)
+    return 0
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """2 with one sentence when it cannot be done."""
+    # Imported here so that `qwed --help` answers at once.
+    from qwed.store.migrate import NewerDatabase
+    from qwed.store.place import DataDirectoryInUse
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        sorry(f"{error.filename} is not there: a server makes its keys when it first starts")
+    except (DataDirectoryInUse, NewerDatabase, OSError, ValueError) as error:
+        sorry(error)
+
+
+def _settings(data_dir: Path | None) -> "Settings":
+    """What the server is set to; a slip of the pen in the path must not make a new house there."""
+    from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
+    from qwed.settings import settings_from
+
+    settings = settings_from(data_dir=data_dir)
+    directory = settings.data_dir.expanduser()
+    if not any((directory / name).exists() for name in (KEY_FILE, JWKS_FILE)):
+        raise FileNotFoundError(2, "no keys", str(directory / KEY_FILE))
+    return settings
+
+
+def _rotated(settings: "Settings", reason: str) -> "Keyring":
     from qwed.kernel.answer import Problem
     from qwed.kernel.bodies import read_fields
     from qwed.ledger.keyring import KEY_FILE, replace_lost_key
 
     directory = settings.data_dir.expanduser()
     if _in_use(directory):
-        return sorry(f"a server runs on {directory}: ask it with POST /signing-key/rotate, or stop it first")
-    said = read_fields({"reason": given.reason}, ("reason",))
+        sorry(f"a server runs on {directory}: ask it with POST /signing-key/rotate, or stop it first")
+    said = read_fields({"reason": reason}, ("reason",))
     if isinstance(said, Problem):
-        return sorry(said.message)
+        sorry(said.message)
     lost = settings.signing_key_file is None and not (directory / KEY_FILE).exists()
     if lost:
         replace_lost_key(directory)
     return _logged(settings, said["reason"], rotates=not lost)
 
 
-def _logged(settings: Settings, reason: str, *, rotates: bool) -> int:
+def _logged(settings: "Settings", reason: str, *, rotates: bool) -> "Keyring":
     """Rotate, or only say that it was done."""
     from qwed.kernel.answer import Problem
     from qwed.kernel.change import GATE, Actor
@@ -104,9 +111,8 @@ def _logged(settings: Settings, reason: str, *, rotates: bool) -> int:
     finally:
         close_services(services)
     if isinstance(done, Problem):
-        return sorry(done.message)
-    _show(keyring)
-    return 0
+        sorry(done.message)
+    return keyring
 
 
 def _in_use(directory: Path) -> bool:
@@ -122,7 +128,11 @@ def _in_use(directory: Path) -> bool:
     return False
 
 
-def _show(keyring: "Keyring") -> None:
-    print(keyring.issuer)
-    for number, jwk in enumerate(keyring.public_jwks()):
-        print(f"  {jwk['kid']}  {'retired' if number else 'signs'}")
+def _show(keyring: "Keyring", *, as_json: bool) -> None:
+    keys = [(jwk["kid"], "retired" if number else "signs") for number, jwk in enumerate(keyring.public_jwks())]
+    if as_json:
+        print_json({"issuer": keyring.issuer, "keys": [{"kid": kid, "state": state} for kid, state in keys]})
+        return
+    say(keyring.issuer)
+    for kid, state in keys:
+        say(f"  {kid}  {state}")

@@ -1,16 +1,20 @@
 """`qwed serve`: check the environment, open the store, answer over HTTP until told to stop."""
 
-import argparse
 import logging
 import resource
 import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from qwed.cli.telling import sorry
-from qwed.settings import Settings, SettingsError, settings_from, unknown_variables
+import typer
+
+from qwed.cli.options import DataDir
+from qwed.cli.printing import print_json, say, sorry
+
+if TYPE_CHECKING:
+    from qwed.settings import Settings
 
 _GRACE = 30
 _SWITCH_SECONDS = 0.0005
@@ -21,33 +25,57 @@ _OWN_FILES = 128
 """Open files that are no connections: the database, the workers, what a webhook needs."""
 
 
-def add_to(commands: Any) -> None:
-    """Add the command and its options."""
-    parser = commands.add_parser("serve", help="start the server", description="Start the server.")
-    parser.add_argument("--host", help="address to listen on (QWED_HOST, default 127.0.0.1)")
-    parser.add_argument("--port", type=int, help="port to listen on, 0 for any free one (QWED_PORT, default 8000)")
-    parser.add_argument("--data-dir", type=Path, help="where everything is kept (QWED_DATA_DIR, default ~/.qwed/data)")
-    parser.add_argument("--workers", type=int, default=1, help="server processes; more than one needs PostgreSQL")
-    parser.set_defaults(run=run)
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("serve", help="Start the server.")(_run)
 
 
-def run(given: argparse.Namespace) -> int:
-    """Serve; 2 with one sentence when that cannot be done."""
-    if given.workers != 1:
-        return sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
+def _run(
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="address to listen on (QWED_HOST, default 127.0.0.1)")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="port to listen on, 0 for any free one (QWED_PORT, default 8000)"),
+    ] = None,
+    data_dir: DataDir = None,
+    database: Annotated[str | None, typer.Option(metavar="URL", help="a database elsewhere: PostgreSQL")] = None,
+    redis: Annotated[str | None, typer.Option(metavar="URL", help="a Redis for rate limits and events")] = None,
+    workers: Annotated[int, typer.Option(metavar="N", help="server processes; more than one needs PostgreSQL")] = 1,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print the address as one JSON value once it listens")
+    ] = False,
+) -> int:
+    from qwed.settings import SettingsError, settings_from
+
+    _require_embedded(database, redis, workers)
     try:
-        settings = settings_from(host=given.host, port=given.port, data_dir=given.data_dir)
-        listening = _listen(settings.host, settings.port)
+        settings = settings_from(host=host, port=port, data_dir=data_dir)
     except SettingsError as error:
-        return sorry(str(error))
+        sorry(error)
+    if not settings.host:
+        # To the system that is every address of the machine; to us it is a variable that was not set.
+        sorry("no address is named: leave --host and QWED_HOST out for 127.0.0.1, or name one")
+    try:
+        listening = _listen(settings.host, settings.port)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        return sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
+        sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
     with listening:
-        return _serve(settings, listening)
+        return _serve(settings, listening, as_json=as_json)
 
 
-def _serve(settings: Settings, listening: socket.socket) -> int:
+def _require_embedded(database: str | None, redis: str | None, workers: int) -> None:
+    """What needs a store that several processes share is refused, never quietly done without."""
+    if workers != 1:
+        sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
+    if database is not None:
+        sorry("this version has the embedded store alone: leave --database out, and name a place with --data-dir")
+    if redis is not None:
+        sorry("this version counts in its own memory alone: leave --redis out")
+
+
+def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> int:
     # Imported here so that `qwed --help` answers at once.
     import uvicorn
 
@@ -60,6 +88,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
     from qwed.kernel.wiring import open_services
     from qwed.ledger.keyring import KeyringError
     from qwed.ledger.vault import VaultError
+    from qwed.settings import SettingsError, unknown_variables
     from qwed.store.migrate import NewerDatabase
     from qwed.store.place import DataDirectoryInUse
     from qwed.witness.places import require_places
@@ -73,9 +102,9 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         require_places(settings)
         opened = open_services(settings)
     except (KeyringError, LogDamaged, VaultError, SettingsError) as error:
-        return sorry(str(error))
+        sorry(error)
     except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
-        return sorry(str(error))
+        sorry(error)
     app = App(opened.services)
     config = uvicorn.Config(
         app,
@@ -99,7 +128,7 @@ def _serve(settings: Settings, listening: socket.socket) -> int:
         signal.signal(number, stop)
     # The writer needs the interpreter a few times per commit; it must not wait 5 ms for it each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    _welcome(settings, listening, opened.owner_key)
+    (_tell_address if as_json else _welcome)(settings, listening, opened.owner_key)
     server.run(sockets=[listening])
     return 0
 
@@ -127,15 +156,25 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _welcome(settings: Settings, listening: socket.socket, owner_key: str | None) -> None:
+def _address(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
-    base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _tell_address(settings: "Settings", listening: socket.socket, _owner_key: str | None) -> None:
+    directory = settings.data_dir.expanduser()
+    print_json({"url": _address(listening), "data_dir": str(directory), "owner_key_file": str(directory / "owner.key")})
+    sys.stdout.flush()
+
+
+def _welcome(settings: "Settings", listening: socket.socket, owner_key: str | None) -> None:
+    base = _address(listening)
     key_file = settings.data_dir.expanduser() / "owner.key"
-    print(f"qwed listens on {base}  (data in {settings.data_dir}, API page at {base}/docs)")
+    say(f"qwed listens on {base}  (data in {settings.data_dir}, API page at {base}/docs)")
     if owner_key is not None:
-        print(f"first start: the owner's key is in {key_file}, readable by you alone")
+        say(f"first start: the owner's key is in {key_file}, readable by you alone")
         if sys.stdout.isatty():
-            print(f"  {owner_key}")
+            say(f"  {owner_key}")
     print("register an agent and ask for a decision:\n")
     print(f"  {_curl(base, key_file)}\n", flush=True)
 

@@ -81,6 +81,8 @@ def before(
         answer = yield from asked(bound, conversation, None, Proposed(action, rules.options))
         if answer.is_pending and rules.wait > 0 and answer.action_id is not None:
             answer = yield from wait_for_decision(bound, answer.action_id, rules.wait)
+            if Decision(answer.decision).permits and answer.attestation is None:
+                return Refusal(tool, "it was permitted, but the agent was stopped since, or the permission revoked")
     except NotPlain as error:
         return Refusal(tool, f"its arguments cannot be verified: {error}")
     except QWEDError as error:

@@ -853,8 +853,7 @@ def test_every_help_text_says_what_the_verb_is_for() -> None:
 
 @pytest.mark.parametrize("command", ["audit verify", "audit export", "audit head", "audit erase", "attestation verify"])
 def test_every_option_is_documented(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([*command.split(), "--help"])
+    assert main([*command.split(), "--help"]) == 0
     options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     assert options <= set(re.findall(r"--[a-z-]+", (ROOT / "docs" / "audit.md").read_text()))
 

@@ -74,11 +74,13 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path, name: str) -> None
 
 
 def test_a_link_to_nowhere_and_a_directory_in_place_of_the_file_are_refused(tmp_path: Path) -> None:
-    for number, make in enumerate((lambda file: file.symlink_to(tmp_path / "nowhere"), lambda file: file.mkdir())):
-        (tmp_path / str(number)).mkdir(mode=0o700)
-        make(tmp_path / str(number) / "cache.db")
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "one" / "cache.db").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "other" / "cache.db").mkdir()
+    for name in ("one", "other"):
         with pytest.raises(CacheError, match="is a link or no file"):
-            VerificationCache(tmp_path / str(number))
+            VerificationCache(tmp_path / name)
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from qwed_sdk import ActionDenied, ActionPending, QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
 from tests.frameworks.table import nobody_at
+from tests.support.impostor import impostor, says
 from tests.support.server import Server
 
 TOOLS = ["add", "search_web", "send_email", "delete_database", "fetch_report", "read_note"]
@@ -263,3 +264,18 @@ def test_waiting_until_a_person_has_permitted_it(server: Server, agent: QWEDAgen
     assert ran == ["user@example.com"]
     (sent,) = (entry for entry in agent.get_activity() if entry.action_type == "tool_call")
     assert sent.execution["success"] is True
+
+
+def test_a_permission_that_was_taken_back_meanwhile_is_none() -> None:
+    # What the server shows of an approved action once its agent was stopped: nothing to act on.
+    pending = says(200, {"decision": "PENDING", "action_id": "act_1"})
+    taken_back = says(200, {"decision": "APPROVED", "action_id": "act_1", "attestation": None})
+    with impostor(pending, taken_back) as other:
+        agent = QWEDAgentClient("agent_1", "t", base_url=other.url)
+
+        @agent.verified(wait=30)
+        def send_email(to: str) -> None:
+            raise AssertionError("it ran")
+
+        with pytest.raises(ActionDenied, match="stopped since"):
+            send_email("user@example.com")

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from qwed.cli.audit_keys import Published, SubjectKeys
-from qwed.cli.audit_rows import leaf_in
+from qwed.cli.audit.keys import Published, SubjectKeys
+from qwed.cli.audit.rows import leaf_in
 from qwed.ledger.sequencer import head_from
 from qwed.ledger.vault import VaultError
 from qwed.store.reader import KeptActivity, Reader

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from qwed.cli.audit_export import export_lines
-from qwed.cli.audit_heads import HeadsOfLog, Roots, SavedHeads
-from qwed.cli.audit_keys import Published, SubjectKeys, master_in, published_in, subject_keys
-from qwed.cli.audit_rows import Findings, RowCheck
-from qwed.cli.audit_tables import TableCheck
+from qwed.cli.audit.export import export_lines
+from qwed.cli.audit.heads import HeadsOfLog, Roots, SavedHeads
+from qwed.cli.audit.keys import Published, SubjectKeys, master_in, published_in, subject_keys
+from qwed.cli.audit.rows import Findings, RowCheck
+from qwed.cli.audit.tables import TableCheck
 from qwed.ledger import verifier
 from qwed.ledger.vault import MASTER_FILE
 from qwed.ledger.verifier import MAX_LINE, Finding, Invalid, Keys, LogReport

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from qwed.cli.audit_rows import Findings, leaf_in, same_moment
+from qwed.cli.audit.rows import Findings, leaf_in, same_moment
 from qwed.ledger.leaf import Leaf
 from qwed.store.reader import AskedApproval, Reader
 from qwed.words import Decision, Event

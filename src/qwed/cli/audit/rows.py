@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from qwed.cli.audit_keys import SubjectKeys
+from qwed.cli.audit.keys import SubjectKeys
 from qwed.ledger import leaf
 from qwed.ledger.leaf import Leaf
 from qwed.ledger.vault import VaultError

@@ -1,0 +1,470 @@
+"""QWEDVerificationCallback: a tool that may not run does not, however LangChain is asked to run it."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import interrupt
+
+from qwed_sdk import ActionDenied, ActionPending, QWEDAgentClient, QWEDClient
+from qwed_sdk.calls.checks import Permit
+from qwed_sdk.langchain import QWEDVerificationCallback
+from qwed_sdk.langchain.runs import MOST, Call, Runs
+from qwed_sdk.records import Action, Answer
+from tests.frameworks.langchain_script import SAID, TOLD, Asked, Scripted, executor, graph, scripted, toolbox
+from tests.support.provider import providing, raw
+from tests.support.server import Server
+
+SEARCH: Asked = ("search_web", {"query": "oslo"})
+OTHER: Asked = ("search_web", {"query": "bergen"})
+DELETE: Asked = ("delete_database", {"name": "prod"})
+EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+CLOSED = "http://127.0.0.1:9"
+
+Way = Callable[[BaseCallbackHandler, Scripted, list[BaseTool]], Any]
+
+
+@pytest.fixture(scope="module")
+def owner(server: Server) -> Iterator[QWEDClient]:
+    with QWEDClient(server.owner_key, server.base_url) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(owner: QWEDClient) -> QWEDAgentClient:
+    return QWEDAgentClient.register("langchain", "user_123", client=owner)
+
+
+@pytest.fixture
+def ran() -> list[Asked]:
+    return []
+
+
+async def _all(stream: Any) -> list[Any]:
+    return [each async for each in stream]
+
+
+def _under(callback: BaseCallbackHandler) -> RunnableConfig:
+    return {"callbacks": [callback]}
+
+
+def _action(asked: Action) -> dict[str, Any]:
+    return asked.action or {}
+
+
+def _direct(callback: BaseCallbackHandler, model: Scripted, tools: list[BaseTool]) -> Any:
+    call = next(model.lines).tool_calls[0]
+    return {tool.name: tool for tool in tools}[call["name"]].invoke(call["args"], _under(callback))
+
+
+def _each_with_its_own(callback: BaseCallbackHandler, model: Scripted, tools: list[BaseTool]) -> Any:
+    for tool in tools:
+        tool.callbacks = [callback]
+    return graph(model, tools).invoke(SAID)
+
+
+WAYS: dict[str, Way] = {
+    "executor": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(TOLD),
+    "executor, awaited": lambda cb, model, tools: asyncio.run(executor(model, tools, callbacks=[cb]).ainvoke(TOLD)),
+    "executor, streamed": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).stream(TOLD)),
+    "executor, both": lambda cb, model, tools: asyncio.run(_all(executor(model, tools, callbacks=[cb]).astream(TOLD))),
+    "executor, stepped": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).iter(TOLD)),
+    "executor, batch": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).batch([TOLD]),
+    "executor, config": lambda cb, model, tools: executor(model, tools).invoke(TOLD, _under(cb)),
+    "executor, config, awaited": lambda cb, model, tools: asyncio.run(executor(model, tools).ainvoke(TOLD, _under(cb))),
+    "executor, everywhere": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(TOLD, _under(cb)),
+    "graph": lambda cb, model, tools: graph(model, tools).invoke(SAID, _under(cb)),
+    "graph, awaited": lambda cb, model, tools: asyncio.run(graph(model, tools).ainvoke(SAID, _under(cb))),
+    "graph, streamed": lambda cb, model, tools: list(graph(model, tools).stream(SAID, _under(cb))),
+    "graph, both": lambda cb, model, tools: asyncio.run(_all(graph(model, tools).astream(SAID, _under(cb)))),
+    "graph, events": lambda cb, model, tools: asyncio.run(
+        _all(graph(model, tools).astream_events(SAID, _under(cb), version="v2"))
+    ),
+    "graph, batch": lambda cb, model, tools: graph(model, tools).batch([SAID], _under(cb)),
+    "graph, batch awaited": lambda cb, model, tools: asyncio.run(graph(model, tools).abatch([SAID], _under(cb))),
+    "graph, bound": lambda cb, model, tools: graph(model, tools).with_config(callbacks=[cb]).invoke(SAID),
+    "a tool by itself": _direct,
+    "each tool with its own": _each_with_its_own,
+}
+
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@each_way
+def test_a_denied_tool_does_not_run_and_its_permitted_neighbour_does_asked_once(
+    way: Way, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    way(QWEDVerificationCallback(client=agent), scripted([SEARCH]), toolbox(ran))
+    assert ran == [SEARCH]
+    with pytest.raises(ActionDenied, match="delete_database") as refused:
+        way(QWEDVerificationCallback(client=agent), scripted([DELETE]), toolbox(ran))
+    assert ran == [SEARCH]
+    assert refused.value.code is not None
+    assert [(each.decision, _action(each)["tool"]) for each in agent.get_activity()] == [
+        ("DENIED", "delete_database"),
+        ("APPROVED", "search_web"),
+    ]
+
+
+@pytest.mark.parametrize("way", [WAYS["executor"], WAYS["graph, awaited"], WAYS["a tool by itself"]])
+def test_what_waits_for_a_person_does_not_run(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    with pytest.raises(ActionPending) as refused:
+        way(QWEDVerificationCallback(client=agent), scripted([EMAIL]), toolbox(ran))
+    assert ran == []
+    assert refused.value.approval_id
+
+
+def test_it_runs_once_a_person_approved_it_in_time(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
+    def approve() -> None:
+        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == agent.agent_id]):
+            continue
+        owner.approve(waiting[0].approval_id, "go ahead")
+
+    person = threading.Thread(target=approve)
+    person.start()
+    WAYS["executor, everywhere"](QWEDVerificationCallback(client=agent, wait=30), scripted([EMAIL]), toolbox(ran))
+    person.join()
+    assert ran == [EMAIL]
+
+
+@pytest.mark.parametrize("handled", [True, "swallowed", Exception, (ActionDenied,), lambda error: f"swallowed {error}"])
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+def test_a_tool_node_that_swallows_the_refusal_does_not_run_the_tool_either(
+    handled: Any, awaited: bool, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    built = StateGraph(MessagesState).add_node("tools", ToolNode(toolbox(ran), handle_tool_errors=handled))
+    compiled = built.add_edge(START, "tools").add_edge("tools", END).compile()
+    said: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
+    under: Any = _under(QWEDVerificationCallback(client=agent))
+    done = asyncio.run(compiled.ainvoke(said, under)) if awaited else compiled.invoke(said, under)
+    assert ran == [SEARCH]
+    assert [message.status for message in done["messages"] if isinstance(message, ToolMessage)] == ["success", "error"]
+
+
+@pytest.mark.parametrize("way", ["executor, everywhere", "executor, config, awaited", "graph", "graph, awaited"])
+def test_calls_made_at_once_are_asked_about_one_by_one_however_alike(
+    way: str, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    WAYS[way](QWEDVerificationCallback(client=agent), scripted([SEARCH, OTHER, SEARCH], [OTHER, SEARCH]), toolbox(ran))
+    assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH, OTHER, SEARCH]))
+    asked = agent.get_activity()
+    assert len(asked) == 5
+    assert len({each.conversation_id for each in asked}) == 1
+    assert sorted(each.step_number or 0 for each in asked) == [1, 2, 3, 4, 5]
+    assert [each.execution["success"] for each in asked if each.execution] == [True] * 5
+
+
+def test_one_denied_call_among_several_at_once_does_not_run(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    with pytest.raises(ActionDenied):
+        WAYS["graph, awaited"](QWEDVerificationCallback(client=agent), scripted([SEARCH, DELETE]), toolbox(ran))
+    assert DELETE not in ran
+
+
+def test_a_tool_that_fails_is_logged_as_failed_and_the_error_stays_what_it_is(agent: QWEDAgentClient) -> None:
+    def search_web(query: str) -> str:
+        raise LookupError(query)
+
+    broken = StructuredTool.from_function(search_web, description="fails")
+    with pytest.raises(LookupError):
+        broken.invoke({"query": "oslo"}, {"callbacks": [QWEDVerificationCallback(client=agent)]})
+    [asked] = agent.get_activity()
+    assert asked.execution is not None
+    assert asked.execution["success"] is False
+
+
+def test_a_tool_that_stops_for_a_person_is_not_over(agent: QWEDAgentClient) -> None:
+    def search_web(query: str) -> str:
+        return str(interrupt(query))
+
+    pausing = StructuredTool.from_function(search_web, description="asks back")
+    graph(scripted([SEARCH]), [pausing]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
+    [asked] = agent.get_activity()
+    assert (asked.decision, asked.execution) == ("APPROVED", None)
+
+
+def test_the_constructor_of_an_executor_hears_of_no_end_so_nothing_is_claimed(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    WAYS["executor"](QWEDVerificationCallback(client=agent), scripted([SEARCH]), toolbox(ran))
+    assert (ran, [each.execution for each in agent.get_activity()]) == ([SEARCH], [None])
+
+
+SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
+TOO_MUCH = "SELECT id, password FROM users WHERE id = 1"
+
+
+def test_a_corrected_call_is_blocked_with_its_repair_told(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    def run_sql(sql: str) -> str:
+        ran.append(("run_sql", {"sql": sql}))
+        return "rows"
+
+    tool = StructuredTool.from_function(run_sql, description="runs it")
+    for way in (WAYS["executor"], WAYS["graph"]):
+        with pytest.raises(ActionDenied, match="SELECT id FROM users WHERE id = 1") as refused:
+            way(QWEDVerificationCallback(client=agent, actions=SQL), scripted([("run_sql", {"sql": TOO_MUCH})]), [tool])
+        assert refused.value.decision == "CORRECTED"
+    assert ran == []
+    assert [each.execution["success"] for each in agent.get_activity() if each.execution] == [False, False]
+    WAYS["graph"](
+        QWEDVerificationCallback(client=agent, actions=SQL),
+        scripted([("run_sql", {"sql": "SELECT id FROM users WHERE id = 1"})]),
+        [tool],
+    )
+    assert len(ran) == 1
+
+
+BROKEN = {
+    "says 500": raw(b"{}", 500),
+    "says nothing of sense": raw(b"<html>hello</html>"),
+    "says yes without an id": raw(b'{"decision": "APPROVED"}'),
+    "says yes with status 500": raw(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
+    "says something unheard of": raw(b'{"decision": "PROBABLY", "action_id": "act_1"}'),
+    "corrects without saying how": raw(b'{"decision": "CORRECTED", "action_id": "act_1"}'),
+    "hangs up": lambda handler: handler.connection.close(),
+    "never answers": lambda handler: handler.server.provider.released.wait(),
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[Asked]) -> None:
+    with providing(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
+        for way in ("executor", "graph, awaited"):
+            with pytest.raises(ActionDenied):
+                WAYS[way](QWEDVerificationCallback("agent_1", client=client), scripted([SEARCH]), toolbox(ran))
+    assert ran == []
+
+
+@each_way
+def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[Asked]) -> None:
+    with QWEDClient("key", CLOSED, retries=0) as client, pytest.raises(ActionDenied) as refused:
+        way(QWEDVerificationCallback("agent_1", client=client), scripted([SEARCH]), toolbox(ran))
+    assert (ran, refused.value.answer) == ([], None)
+
+
+class Surprising(dict[str, Mapping[str, str]]):
+    """A table that fails where it is read."""
+
+    def __init__(self, surprise: type[Exception]) -> None:
+        super().__init__(run_sql={"type": "execute_sql", "query": "sql"})
+        self.surprise = surprise
+
+    def get(self, *_: Any) -> Any:
+        raise self.surprise
+
+
+@pytest.mark.parametrize(
+    ("way", "surprise"),
+    [
+        *((way, NotImplementedError) for way in ("executor", "executor, awaited", "graph", "graph, awaited")),
+        *(("a tool by itself", each) for each in (NotImplementedError, RuntimeError, StopIteration, KeyError)),
+    ],
+)
+def test_a_surprise_in_our_own_code_blocks_whatever_it_is(
+    way: str, surprise: type[Exception], agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    with pytest.raises((ActionDenied, RuntimeError, StopIteration, KeyError)):
+        WAYS[way](
+            QWEDVerificationCallback(client=agent, actions=Surprising(surprise)), scripted([SEARCH]), toolbox(ran)
+        )
+    assert ran == []
+
+
+def test_a_tool_nobody_knows_does_not_pass(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    for way in (WAYS["executor"], WAYS["executor, config"]):
+        with pytest.raises(ActionDenied, match="rm_rf"):
+            way(QWEDVerificationCallback(client=agent), scripted([("rm_rf", {"path": "/"})]), toolbox(ran))
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+def test_text_given_to_a_tool_of_one_argument_is_its_input(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    from langchain_classic.agents import initialize_agent
+    from langchain_core.language_models import FakeListLLM
+
+    def run(tool: str, text: str) -> str:
+        said = [f"I should\nAction: {tool}\nAction Input: {text}", "Final Answer: done"]
+        callback = QWEDVerificationCallback(client=agent)
+        built = initialize_agent(tools=toolbox(ran)[:2], llm=FakeListLLM(responses=said), callbacks=[callback])
+        return str(built.run("go"))
+
+    assert run("search_web", "oslo") == "done"
+    with pytest.raises(ActionDenied):
+        run("delete_database", "prod")
+    assert ran == [SEARCH]
+    assert [_action(each)["parameters"] for each in agent.get_activity()] == [{"input": "prod"}, {"input": "oslo"}]
+
+
+def test_the_answer_to_a_parsing_error_is_a_tool_too_and_nobody_knows_it(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    from langchain_classic.agents import AgentExecutor, ZeroShotAgent
+    from langchain_core.language_models import FakeListLLM
+
+    tools = toolbox(ran)[:1]
+    model = FakeListLLM(responses=["gibberish", "Final Answer: done"])
+    with pytest.raises(ActionDenied, match="_Exception"):
+        AgentExecutor(
+            agent=ZeroShotAgent.from_llm_and_tools(model, tools),
+            tools=tools,
+            handle_parsing_errors=True,
+            callbacks=[QWEDVerificationCallback(client=agent)],
+        ).invoke(TOLD)
+
+
+def test_it_cannot_be_told_to_swallow_its_own_refusals(agent: QWEDAgentClient) -> None:
+    callback = QWEDVerificationCallback(client=agent)
+    with pytest.raises(AttributeError, match="raise_error"):
+        callback.raise_error = False
+    assert (callback.raise_error, callback.ignore_agent, callback.ignore_chain) == (True, False, False)
+
+
+def _inside(body: Callable[[], Any]) -> BaseTool:
+    def search_web(query: str) -> str:
+        return str(body())
+
+    return StructuredTool.from_function(search_web, description="calls others")
+
+
+def _in_a_thread(body: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+
+
+Inner = Callable[[BaseTool, Scripted], Any]
+
+HEARD_INSIDE: dict[str, Inner] = {
+    "a tool": lambda tool, _: tool.invoke(DELETE[1]),
+    "an agent": lambda tool, model: graph(model, [tool]).invoke(SAID),
+    "an executor": lambda tool, model: executor(model, [tool]).invoke(TOLD),
+}
+UNHEARD_INSIDE: dict[str, Inner] = {
+    "the method run of a tool": lambda tool, _: tool.run(DELETE[1]),
+    "a tool with callbacks of its own": lambda tool, _: tool.invoke(DELETE[1], {"callbacks": []}),
+    "a tool in a new thread": lambda tool, _: _in_a_thread(lambda: tool.invoke(DELETE[1])),
+    "the function of a tool": lambda tool, _: tool._run(**DELETE[1], config={}),
+}
+
+
+@pytest.mark.parametrize("inner", HEARD_INSIDE.values(), ids=HEARD_INSIDE)
+def test_what_a_permitted_tool_calls_is_asked_about_too(inner: Inner, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    outer = _inside(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
+    with pytest.raises(ActionDenied, match="delete_database"):
+        graph(scripted([SEARCH]), [outer]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
+    assert ran == []
+    assert len({each.conversation_id for each in agent.get_activity()}) == 1
+
+
+@pytest.mark.parametrize("inner", UNHEARD_INSIDE.values(), ids=UNHEARD_INSIDE)
+def test_what_the_page_says_a_callback_cannot_hear_it_does_not_hear(
+    inner: Inner, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    outer = _inside(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
+    graph(scripted([SEARCH]), [outer]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
+    assert ran == [DELETE]
+
+
+def test_a_callback_in_a_constructor_hears_the_executor_but_not_what_its_tools_call(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    outer = _inside(lambda: toolbox(ran)[1].invoke(DELETE[1]))
+    WAYS["executor"](QWEDVerificationCallback(client=agent), scripted([SEARCH]), [outer])
+    assert ran == [DELETE]
+
+
+def _on_the_model(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
+    model = scripted([DELETE])
+    model.callbacks = [callback]
+    return graph(model, tools).invoke(SAID)
+
+
+def _on_the_agent_in_an_executor(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
+    built = executor(scripted([DELETE]), tools)
+    built.agent.runnable = built.agent.runnable.with_config(callbacks=[callback])  # type: ignore[union-attr]
+    return built.invoke(TOLD)
+
+
+def _on_another_tool(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
+    outer = _inside(lambda: tools[1].invoke(DELETE[1]))
+    outer.callbacks = [callback]
+    return outer.invoke(SEARCH[1])
+
+
+@pytest.mark.parametrize("place", [_on_the_model, _on_the_agent_in_an_executor, _on_another_tool])
+def test_where_the_page_says_a_callback_hears_nothing_it_hears_nothing(
+    place: Callable[[BaseCallbackHandler, list[BaseTool]], Any], agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    place(QWEDVerificationCallback(client=agent), toolbox(ran))
+    assert ran == [DELETE]
+
+
+def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    callback = QWEDVerificationCallback(client=agent)
+    for _ in range(2):
+        WAYS["executor"](callback, scripted([SEARCH], [OTHER]), toolbox(ran))
+    for _ in range(2):
+        under = {"callbacks": [callback], "configurable": {"thread_id": "t1"}}
+        graph(scripted([SEARCH], [OTHER]), toolbox(ran)).invoke(SAID, under)
+    for _ in range(2):
+        WAYS["a tool by itself"](callback, scripted([SEARCH]), toolbox(ran))
+        WAYS["a tool by itself"](callback, scripted([OTHER]), toolbox(ran))
+    told = [each.conversation_id for each in reversed(agent.get_activity())]
+    assert [told.count(each) for each in dict.fromkeys(told)] == [2, 2, 4, 4]
+    assert told[-1] == agent.conversation_id
+
+
+def _permit() -> Permit:
+    return Permit("t", "act_1", {}, Answer({"decision": "APPROVED"}))
+
+
+def test_a_permission_is_for_one_call_of_one_run_to_the_letter() -> None:
+    runs, run, call = Runs(), uuid4(), Call("t", b'{"n":1}')
+    runs.permit(run, call, _permit())
+    assert runs.claim(uuid4(), call) is None
+    assert runs.claim(None, call) is None
+    assert runs.claim(run, None) is None
+    assert runs.claim(run, Call("u", b'{"n":1}')) is None
+    assert runs.claim(run, Call("t", b'{"n":true}')) is None
+    assert runs.claim(run, call) == _permit()
+    assert runs.claim(run, call) is None
+    runs.permit(run, call, _permit())
+    runs.end(run)
+    assert runs.claim(run, call) is None
+
+
+def test_what_is_remembered_is_bounded_and_what_is_forgotten_is_asked_again() -> None:
+    runs, call = Runs(), Call("t", b"{}")
+    for number in range(MOST + 1):
+        runs.begin(UUID(int=number), None, None)
+        runs.permit(UUID(int=number), call, _permit())
+        runs.start(UUID(int=number), _permit(), None)
+    assert runs.claim(UUID(int=0), call) is None
+    assert runs.finish(UUID(int=0)) is None
+    assert runs.claim(UUID(int=MOST), call) == _permit()
+
+
+def test_arguments_equal_in_python_and_different_in_json_are_different_calls(
+    agent: QWEDAgentClient,
+) -> None:
+    from langchain_core.agents import AgentAction
+
+    callback, run = QWEDVerificationCallback(client=agent), uuid4()
+    callback.on_agent_action(AgentAction("search_web", {"query": "1", "deep": 1}, ""), run_id=run)
+    for deep in (True, 1.5, 1):
+        callback.on_tool_start(
+            {"name": "search_web"}, "", run_id=uuid4(), parent_run_id=run, inputs={"query": "1", "deep": deep}
+        )
+    assert [_action(each)["parameters"]["deep"] for each in agent.get_activity()] == [1.5, True, 1]
+
+
+def test_a_tool_without_a_name_does_not_pass(agent: QWEDAgentClient) -> None:
+    with pytest.raises(KeyError):
+        QWEDVerificationCallback(client=agent).on_tool_start({}, "", run_id=uuid4())

@@ -1,0 +1,374 @@
+"""QWEDMiddleware: the denied tool is not run, the model reads why and goes on, and what runs is what was permitted."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, Field
+
+from qwed_sdk import QWEDAgentClient, QWEDClient
+from qwed_sdk.langchain import QWEDMiddleware
+from tests.frameworks.langchain_script import SAID, Asked, graph, scripted, toolbox
+from tests.support.provider import providing, raw
+from tests.support.server import Server
+
+SEARCH: Asked = ("search_web", {"query": "oslo"})
+OTHER: Asked = ("search_web", {"query": "bergen"})
+DELETE: Asked = ("delete_database", {"name": "prod"})
+EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
+
+Way = Callable[[Any], list[Any]]
+
+
+@pytest.fixture(scope="module")
+def owner(server: Server) -> Iterator[QWEDClient]:
+    with QWEDClient(server.owner_key, server.base_url) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(owner: QWEDClient) -> QWEDAgentClient:
+    return QWEDAgentClient.register("langchain", "user_123", client=owner)
+
+
+@pytest.fixture
+def ran() -> list[Asked]:
+    return []
+
+
+async def _last(stream: Any) -> Any:
+    return [each async for each in stream][-1]
+
+
+WAYS: dict[str, Way] = {
+    "invoke": lambda built: built.invoke(SAID)["messages"],
+    "ainvoke": lambda built: asyncio.run(built.ainvoke(SAID))["messages"],
+    "stream": lambda built: list(built.stream(SAID, stream_mode="values"))[-1]["messages"],
+    "astream": lambda built: asyncio.run(_last(built.astream(SAID, stream_mode="values")))["messages"],
+    "batch": lambda built: built.batch([SAID])[0]["messages"],
+    "abatch": lambda built: asyncio.run(built.abatch([SAID]))[0]["messages"],
+}
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+def told(messages: list[Any]) -> list[tuple[str, str]]:
+    """What the model was told of each tool: how it ended, and in which words."""
+    return [(message.status, message.text) for message in messages if isinstance(message, ToolMessage)]
+
+
+@each_way
+def test_the_denied_tool_does_not_run_the_model_reads_why_and_goes_on(
+    way: Way, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    model = scripted([SEARCH], [DELETE], [OTHER])
+    messages = way(graph(model, toolbox(ran), middleware=[QWEDMiddleware(client=agent)]))
+    assert ran == [SEARCH, OTHER]
+    (_, found), (status, refusal), (_, other) = told(messages)
+    assert (found, status, other) == ("found oslo", "error", "found bergen")
+    assert "delete_database" in refusal
+    assert "QWED-AGENT-" in refusal
+    assert messages[-1].text == "done"
+    assert refusal in [message.text for message in model.heard[-1]]
+    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True, None, True]
+
+
+@each_way
+def test_calls_made_at_once_are_steps_of_one_conversation(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    model = scripted([SEARCH, DELETE, OTHER], [EMAIL, SEARCH])
+    messages = way(graph(model, toolbox(ran), middleware=[QWEDMiddleware(client=agent)]))
+    assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH]))
+    assert [status for status, _ in told(messages)] == ["success", "error", "success", "error", "success"]
+    asked = agent.get_activity()
+    assert len({each.conversation_id for each in asked}) == 1
+    assert sorted(each.decision for each in asked) == ["APPROVED"] * 3 + ["DENIED", "PENDING"]
+
+
+@pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
+def test_it_runs_once_a_person_approved_it_in_time(
+    way: Way, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+) -> None:
+    def approve() -> None:
+        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == agent.agent_id]):
+            continue
+        owner.approve(waiting[0].approval_id, "go ahead")
+
+    person = threading.Thread(target=approve)
+    person.start()
+    messages = way(graph(scripted([EMAIL]), toolbox(ran), middleware=[QWEDMiddleware(client=agent, wait=30)]))
+    person.join()
+    assert (ran, told(messages)) == ([EMAIL], [("success", "sent")])
+
+
+@pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
+def test_a_corrected_call_runs_with_the_corrected_arguments(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    def run_sql(sql: str, limit: int = 5) -> str:
+        ran.append(("run_sql", {"sql": sql, "limit": limit}))
+        return "rows"
+
+    asked = ("run_sql", {"sql": "SELECT id, password FROM users WHERE id = 1", "limit": 3})
+    tool = StructuredTool.from_function(run_sql, description="runs it")
+    way(graph(scripted([asked]), [tool], middleware=[QWEDMiddleware(client=agent, actions=SQL)]))
+    assert ran == [("run_sql", {"sql": "SELECT id FROM users WHERE id = 1", "limit": 3})]
+
+
+class Sending(BaseModel):
+    """A schema with what schemas can have: a default made anew, one that is no JSON, an argument nobody is shown."""
+
+    to: str
+    copy_to: str = "audit@example.com"
+    tags: list[str] = Field(default_factory=list)
+    clock: Any = object
+    sender: Annotated[str, InjectedToolArg] = "me"
+
+
+def _search(**given: Any) -> str:
+    return f"found {sorted(given)}"
+
+
+LISTED = {
+    "type": "object",
+    "properties": {"to": {"type": "string"}, "depth": {"type": "integer", "default": 2}, "free": {"type": "string"}},
+    "required": ["to"],
+}
+ASKED = {
+    "of a model": (Sending, {"to": "a"}, {"to": "a", "copy_to": "audit@example.com"}),
+    "of a model, one given": (Sending, {"to": "a", "copy_to": "b"}, {"to": "a", "copy_to": "b"}),
+    "of a JSON schema": (LISTED, {"to": "a"}, {"to": "a", "depth": 2}),
+}
+
+
+@pytest.mark.parametrize(("schema", "given", "asked"), ASKED.values(), ids=ASKED)
+def test_defaults_are_part_of_what_is_verified(
+    schema: Any, given: dict[str, Any], asked: dict[str, Any], agent: QWEDAgentClient
+) -> None:
+    built = graph(
+        scripted([("search_web", given)]),
+        [_one(_search, args_schema=schema)],
+        middleware=[QWEDMiddleware(client=agent)],
+    )
+    assert told(WAYS["invoke"](built))[0][0] == "success"
+    assert [(each.action or {})["parameters"] for each in agent.get_activity()] == [asked]
+
+
+BROKEN = {
+    "says 500": raw(b"{}", 500),
+    "says nothing of sense": raw(b"<html>hello</html>"),
+    "says yes without an id": raw(b'{"decision": "APPROVED"}'),
+    "says yes with status 500": raw(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
+    "hangs up": lambda handler: handler.connection.close(),
+    "never answers": lambda handler: handler.server.provider.released.wait(),
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[Asked]) -> None:
+    with providing(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
+        for way in (WAYS["invoke"], WAYS["ainvoke"]):
+            middleware = QWEDMiddleware("agent_1", client=client)
+            messages = way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
+            assert [status for status, _ in told(messages)] == ["error"]
+    assert ran == []
+
+
+@each_way
+def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[Asked]) -> None:
+    with QWEDClient("key", "http://127.0.0.1:9", retries=0) as client:
+        middleware = QWEDMiddleware("agent_1", client=client)
+        messages = way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
+    assert (ran, [status for status, _ in told(messages)]) == ([], ["error"])
+
+
+@pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
+def test_a_surprise_in_our_own_code_blocks(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    class Surprising(dict[str, Any]):
+        def get(self, *_: Any) -> Any:
+            raise NotImplementedError
+
+    middleware = QWEDMiddleware(client=agent, actions=Surprising(SQL))
+    with pytest.raises(NotImplementedError):
+        way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
+    assert ran == []
+
+
+def test_a_tool_nobody_knows_is_refused_before_the_framework_looks_for_it(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    built = graph(scripted([("rm_rf", {"path": "/"})]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
+    [(status, refusal)] = told(WAYS["invoke"](built))
+    assert (status, "rm_rf" in refusal, ran) == ("error", True, [])
+
+
+def test_arguments_that_are_no_json_are_refused(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    asked = ("search_web", {"query": float("nan")})
+    built = graph(scripted([asked]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
+    assert [status for status, _ in told(WAYS["invoke"](built))] == ["error"]
+    assert ran == []
+
+
+def _one(function: Callable[..., Any], **given: Any) -> BaseTool:
+    return StructuredTool.from_function(function, name="search_web", description="d", **given)
+
+
+def _raises(query: str) -> str:
+    raise LookupError(query)
+
+
+def _refuses(query: str) -> str:
+    raise ToolException(query)
+
+
+@pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
+def test_a_tool_that_fails_is_logged_as_failed(way: Way, agent: QWEDAgentClient) -> None:
+    with pytest.raises(LookupError):
+        way(graph(scripted([SEARCH]), [_one(_raises)], middleware=[QWEDMiddleware(client=agent)]))
+    failing = _one(_refuses, handle_tool_error=True)
+    assert told(way(graph(scripted([SEARCH]), [failing], middleware=[QWEDMiddleware(client=agent)])))[0][0] == "error"
+    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [False, False]
+
+
+def test_a_tool_that_steers_the_graph_is_logged_as_done(agent: QWEDAgentClient) -> None:
+    def steer(query: str) -> Command[Any]:
+        return Command(update={"messages": [ToolMessage("steered", tool_call_id="0.0")]})
+
+    built = graph(scripted([SEARCH]), [_one(steer)], middleware=[QWEDMiddleware(client=agent)])
+    assert told(WAYS["invoke"](built)) == [("success", "steered")]
+    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True]
+
+
+def test_a_tool_that_stops_for_a_person_is_asked_about_again_when_it_goes_on(agent: QWEDAgentClient) -> None:
+    tool = _one(lambda query: interrupt(query))
+    built = graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t1"}}
+    built.invoke(SAID, thread)
+    assert [each.execution for each in agent.get_activity()] == [None]
+    done = built.invoke(Command(resume="yes"), thread)
+    assert told(done["messages"]) == [("success", "yes")]
+    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True, None]
+
+
+def test_cancelled_half_way_nothing_is_claimed(agent: QWEDAgentClient) -> None:
+    async def hang(query: str) -> str:
+        began.set()
+        await asyncio.Event().wait()
+        return query
+
+    async def cancel() -> None:
+        tool = StructuredTool.from_function(coroutine=hang, name="search_web", description="d")
+        running = asyncio.create_task(
+            graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)]).ainvoke(SAID)
+        )
+        await began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    began = asyncio.Event()
+    asyncio.run(cancel())
+    assert [(each.decision, each.execution) for each in agent.get_activity()] == [("APPROVED", None)]
+
+
+class Changing(AgentMiddleware):
+    """Changes every request in the way it is told."""
+
+    def __init__(self, change: Callable[[ToolCallRequest], ToolCallRequest]) -> None:
+        super().__init__()
+        self.change = change
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Any) -> Any:
+        return handler(self.change(request))
+
+
+def _delete_instead(ran: list[Asked]) -> Changing:
+    called = {"name": "delete_database", "args": DELETE[1], "id": "0.0", "type": "tool_call"}
+    return Changing(lambda request: request.override(tool_call=called, tool=toolbox(ran)[1]))  # type: ignore[arg-type]
+
+
+def test_what_a_middleware_before_it_makes_of_a_call_is_what_is_asked_about(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    def delete_database(query: str) -> str:
+        ran.append(("delete_database", {"name": query}))
+        return "deleted"
+
+    hidden = StructuredTool.from_function(delete_database, description="under the name of another")
+    for change in (_delete_instead(ran), Changing(lambda request: request.override(tool=hidden))):
+        built = graph(scripted([SEARCH]), toolbox(ran), middleware=[change, QWEDMiddleware(client=agent)])
+        [(status, refusal)] = told(WAYS["invoke"](built))
+        assert (status, "`delete_database`" in refusal) == ("error", True)
+    assert ran == []
+
+
+def test_what_a_middleware_after_it_makes_of_a_call_it_does_not_see_so_it_goes_last(
+    agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    middleware = [QWEDMiddleware(client=agent), _delete_instead(ran)]
+    WAYS["invoke"](graph(scripted([SEARCH]), toolbox(ran), middleware=middleware))
+    assert ran == [DELETE]
+
+
+def test_two_of_them_do_not_fit_into_one_agent(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    with pytest.raises(AssertionError, match="duplicate"):
+        graph(scripted(), toolbox(ran), middleware=[QWEDMiddleware(client=agent), QWEDMiddleware(client=agent)])
+
+
+def _calling(built: Any) -> BaseTool:
+    def call(query: str) -> str:
+        return f"{query}: {built.invoke(SAID)['messages'][-1].text}"
+
+    return _one(call)
+
+
+def test_an_agent_inside_a_tool_needs_the_middleware_too(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    middleware = [QWEDMiddleware(client=agent)]
+    for inside, expected in (([], [DELETE]), (middleware, [])):
+        ran.clear()
+        inner = graph(scripted([DELETE]), toolbox(ran), middleware=inside)
+        WAYS["invoke"](graph(scripted([SEARCH]), [_calling(inner)], middleware=middleware))
+        assert ran == expected
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+def test_a_graph_of_ones_own_takes_it_as_the_wrapper_of_its_tool_node(
+    awaited: bool, agent: QWEDAgentClient, ran: list[Asked]
+) -> None:
+    middleware = QWEDMiddleware(client=agent)
+    node = ToolNode(toolbox(ran), wrap_tool_call=middleware.wrap_tool_call, awrap_tool_call=middleware.awrap_tool_call)
+    built = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").add_edge("tools", END).compile()
+    said: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
+    done = asyncio.run(built.ainvoke(said)) if awaited else built.invoke(said)
+    assert [status for status, _ in told(done["messages"])] == ["success", "error"]
+    assert ran == [SEARCH]
+
+
+def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    middleware = [QWEDMiddleware(client=agent)]
+    for _ in range(2):
+        WAYS["invoke"](graph(scripted([SEARCH], [OTHER]), toolbox(ran), middleware=middleware))
+    for _ in range(2):
+        built = graph(scripted([SEARCH], [OTHER]), toolbox(ran), middleware=middleware)
+        built.invoke(SAID, {"configurable": {"thread_id": "t1"}})
+    heard = [each.conversation_id for each in reversed(agent.get_activity())]
+    assert [heard.count(each) for each in dict.fromkeys(heard)] == [2, 2, 4]
+
+
+def test_nobody_outside_chooses_the_conversation_and_nobody_reads_it(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+    built = graph(scripted([SEARCH]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
+    assert set(built.invoke({**SAID, "qwed_conversation": "mine"})) == {"messages"}
+
+
+def test_the_largest_answer_of_a_tool_is_logged_by_its_hash(agent: QWEDAgentClient) -> None:
+    tool = _one(lambda query: query * 1_000_000)
+    WAYS["invoke"](graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)]))
+    [asked] = agent.get_activity()
+    assert asked.execution is not None
+    assert asked.execution["result_hash"].startswith("sha256:")

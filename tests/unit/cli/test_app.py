@@ -1,0 +1,243 @@
+"""The command as a whole: every command has its help, its JSON and its exit codes, and ends quietly."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import qwed
+from qwed.cli import main
+from qwed.cli.app import every
+from tests.unit.cli.history import History, made_in
+
+Capture = pytest.CaptureFixture[str]
+QWED = (sys.executable, "-m", "qwed.cli")
+COMMANDS = [path for path, _command in every()]
+GROUPS = sorted({path.rsplit(" ", 1)[0] for path in COMMANDS if path.count(" ") > 1})
+HEAVY = {"cryptography", "httpx", "msgspec", "pydantic", "qwed_sdk", "rich", "starlette", "sympy", "uvicorn", "z3"}
+"""What takes longer to import than a person likes to wait for help."""
+
+each_command = pytest.mark.parametrize("path", COMMANDS)
+
+
+class Ran(NamedTuple):
+    """What a command said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("QWED_DATA_DIR", "QWED_BASE_URL", "QWED_API_KEY", "QWED_SIGNING_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(capsys: Capture, *arguments: object) -> Ran:
+    code = main([str(argument) for argument in arguments])
+    return Ran(code, *capsys.readouterr())
+
+
+# Every command
+
+
+@each_command
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_every_command_has_its_help(path: str, asked: str, capsys: Capture) -> None:
+    ran = run(capsys, *path.split()[1:], asked)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: {path} ")
+
+
+@each_command
+def test_every_command_refuses_an_option_it_does_not_know(path: str, capfd: Capture) -> None:
+    ran = run(capfd, *path.split()[1:], "--no-such-option")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("qwed: ")
+    assert "--no-such-option" in ran.err
+    assert f"`{path} --help`" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_every_command_prints_json_when_asked() -> None:
+    named = {path: {name for param in command.params for name in param.opts} for path, command in every()}
+    assert [path for path, names in named.items() if "--json" not in names and path != "qwed"] == []
+
+
+def test_every_option_and_argument_says_what_it_is_for() -> None:
+    silent = [(path, param.name) for path, command in every() for param in command.params if not param.help]
+    assert silent == []
+
+
+@pytest.mark.parametrize("path", ["qwed", *GROUPS])
+def test_a_group_without_a_command_shows_its_commands_and_is_no_success(path: str, capsys: Capture) -> None:
+    ran = run(capsys, *path.split()[1:])
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"Usage: {path} ")
+    assert "Commands:" in ran.err
+
+
+def test_help_waits_for_no_heavy_library() -> None:
+    program = (
+        "import sys; from qwed.cli import main; main(['--help']); print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert HEAVY & set(done.stdout.splitlines()[-1].split()) == set()
+
+
+# JSON
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Looked at, and never changed."""
+    return made_in(tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture
+def data(history: History, tmp_path: Path) -> Path:
+    """A data directory to be changed."""
+    return history.copy(tmp_path).data
+
+
+def one_value(ran: Ran) -> Any:
+    """The one JSON value that was printed."""
+    assert ran.err == ""
+    assert ran.out.count("\n") == 1
+    assert ran.out.isascii()
+    return json.loads(ran.out)
+
+
+def test_keys_as_json(data: Path, capsys: Capture) -> None:
+    listed = one_value(run(capsys, "keys", "list", "--data-dir", data, "--json"))
+    assert listed["issuer"].startswith("did:qwed:node:")
+    assert [key["state"] for key in listed["keys"]] == ["signs", *["retired"] * (len(listed["keys"]) - 1)]
+    rotated = one_value(run(capsys, "keys", "rotate", "--data-dir", data, "--json"))
+    assert rotated["issuer"] == listed["issuer"]
+    assert [key["kid"] for key in rotated["keys"]][1:] == [key["kid"] for key in listed["keys"]]
+
+
+def test_the_log_as_json(history: History, tmp_path: Path, capsys: Capture) -> None:
+    where = ("--data-dir", history.data)
+    report = one_value(run(capsys, "audit", "verify", *where, "--json"))
+    assert (report["valid"], report["count"], report["findings"]) == (True, 0, [])
+    whose = (*where, "--organisation", history.first)
+    head = one_value(run(capsys, "audit", "head", *whose, "--json"))
+    assert head == one_value(run(capsys, "audit", "head", *whose))
+    file = tmp_path / "log.jsonl"
+    written = one_value(run(capsys, "audit", "export", *whose, "--output", file, "--json"))
+    lines = file.read_text().splitlines()
+    assert written == {"output": str(file), "organisation": history.first, "lines": len(lines), "unreadable": 0}
+
+
+def test_an_export_to_standard_output_is_json_lines_and_nothing_else(history: History, capsys: Capture) -> None:
+    ran = run(capsys, "audit", "export", "--data-dir", history.data, "--organisation", history.first, "--json")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "qwed: standard output already holds the log as JSON lines: --json needs --output\n"
+
+
+def test_an_erasure_as_json(data: Path, capsys: Capture) -> None:
+    erase = ("audit", "erase", "--yes", "--json", "--data-dir", data, "--subject")
+    assert one_value(run(capsys, *erase, "somebody who never was")) == {"erased": False}
+
+
+def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
+    command = [*QWED, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+        server.send_signal(signal.SIGTERM)
+        assert server.stdout.read() == ""
+    assert server.returncode == 0
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", told.pop("url"))
+    assert told == {"data_dir": str(tmp_path / "data"), "owner_key_file": str(tmp_path / "data" / "owner.key")}
+
+
+# Called wrongly
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("adit", "no such command `adit`: did you mean `audit`? (see `qwed --help`)"),
+        ("audit verfy", "no such command `verfy`: did you mean `verify`? (see `qwed audit --help`)"),
+        ("frobnicate", "no such command `frobnicate` (see `qwed --help`)"),
+        ("serve --prt 1", "no such option `--prt`: did you mean --port? (see `qwed serve --help`)"),
+        ("serve --port many", "`--port` does not take `many`: it should be a valid integer (see `qwed serve --help`)"),
+        ("serve now", "too many arguments: `now` (see `qwed serve --help`)"),
+        ("serve --port", "option `--port` requires an argument (see `qwed serve --help`)"),
+        ("serve --workers 2", "the embedded store belongs to one process: use PostgreSQL for more than one worker"),
+        ("serve --workers 0", "the embedded store belongs to one process: use PostgreSQL for more than one worker"),
+        (
+            "serve --database postgresql://db/qwed",
+            "this version has the embedded store alone: leave --database out, and name a place with --data-dir",
+        ),
+        ("serve --redis redis://127.0.0.1", "this version counts in its own memory alone: leave --redis out"),
+        ("serve --host=", "no address is named: leave --host and QWED_HOST out for 127.0.0.1, or name one"),
+        (
+            "serve --data-dir=",
+            "invalid value for `--data-dir`: no directory is named (see `qwed serve --help`)",
+        ),
+        ("audit erase", "missing option `--subject` (see `qwed audit erase --help`)"),
+        ("attestation verify", "missing argument `TOKEN|FILE|-` (see `qwed attestation verify --help`)"),
+        ("attestation verify a.b.c --jwks f --url u", "give --jwks or --url, one of the two"),
+        ("audit verify --data-dir d --export f", "give --data-dir or --export, one of the two"),
+        ("audit verify --json=yes", "option `--json` does not take a value (see `qwed audit verify --help`)"),
+        (
+            "--show-completion csh",
+            "`--show-completion` does not take `csh`: `csh` is not one of `bash`, `zsh`, `fish` (see `qwed --help`)",
+        ),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_sentence(typed: str, said: str, capsys: Capture) -> None:
+    assert run(capsys, *typed.split()) == (2, "", f"qwed: {said}\n")
+
+
+def test_the_version_is_told(capsys: Capture) -> None:
+    assert run(capsys, "--version") == (0, f"qwed {qwed.__version__}\n", "")
+
+
+# How it ends
+
+
+def test_a_command_that_is_stopped_ends_quietly_with_130(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*QWED, "attestation", "verify", str(pipe), "--jwks", str(pipe)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # It opens when the command opens it, which then has nothing to read.
+    with pipe.open("wb"):
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"")
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--show-completion", "bash"], ["audit", "verify"]])
+def test_a_reader_who_is_gone_is_no_error_of_ours(arguments: list[str], history: History) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        environment = os.environ | {"QWED_DATA_DIR": str(history.data)}
+        ran = subprocess.run([*QWED, *arguments], stdout=writing, stderr=subprocess.PIPE, env=environment)
+    finally:
+        os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
+def test_a_full_disk_is_told_and_is_no_success() -> None:
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run([*QWED, "--version"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ran.returncode, ran.stderr) == (2, "qwed: No space left on device\n")
+
+
+def test_a_command_without_a_standard_output_still_has_its_exit_code(history: History) -> None:
+    command = f'"{sys.executable}" -m qwed.cli audit verify --data-dir "{history.data}" >&-'
+    ran = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE)
+    assert (ran.returncode, ran.stderr) == (0, b"")
