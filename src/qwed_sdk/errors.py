@@ -90,6 +90,13 @@ def error_class(status: int) -> type[QWEDError]:
     return OF_STATUS.get(status, QWEDRequestError)
 
 
+def perhaps_decided(error: QWEDError) -> bool:
+    """Whether the server may have decided, and used the step up, without our hearing of it."""
+    if isinstance(error, QWEDConnectionError):
+        return error.sent
+    return isinstance(error, QWEDServerError | QWEDProtocolError)
+
+
 class ActionDenied(QWEDError):
     """A verified function was called and may not run. `reason` says why, `suggestion` what would pass."""
 

@@ -113,13 +113,15 @@ class Pauses:
 
     async def _look_up(self, asked: Asked, waited: dict[str, str]) -> Permit | Refusal:
         agent = self._checkpoint.agent
-        found: Permit | Refusal | None = None
+        # Kept unless it is settled: the answer may not come, or the run be cancelled before it does.
+        settled = False
         try:
-            found = await beside(agent.run, _again(agent.bound, self._checkpoint.rules, asked, waited["action_id"]))
+            call = _again(agent.bound, self._checkpoint.rules, asked, waited["action_id"])
+            found: Permit | Refusal = await beside(agent.run, call)
+            settled = found.answer is not None and not is_pending(found)
             return found
         finally:
-            # Nothing is settled yet: it waits, or was not answered, or the run was cancelled.
-            if found is None or is_pending(found) or found.answer is None:
+            if not settled:
                 self._waiting[asked.key] = waited
 
 

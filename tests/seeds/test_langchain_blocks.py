@@ -5,7 +5,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,10 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.tools import Tool
 
 from qwed_sdk import ActionDenied, QWEDAgentClient, QWEDClient
+from tests.seeds.blocks import block
 from tests.spec.sections import spec
 from tests.support.server import Server
 
-BLOCKS = Path(__file__).parent / "blocks"
 Run = Callable[..., dict[str, Any]]
 
 pytestmark = pytest.mark.filterwarnings(
@@ -52,14 +51,17 @@ def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
     agent = QWEDAgentClient.register(name="chain", principal_id="user_123", client=client)
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
     monkeypatch.setenv("QWED_API_KEY", server.owner_key)
+    today = {
+        "agent_abc123": agent.agent_id,
+        "agent_xyz789": agent.agent_id,
+        "qwed_agent_...": agent.agent_token or "",
+        "[...]": "my_tools",
+        "from langchain.agents import": "from langchain_classic.agents import",
+    }
 
-    def call(block: str, **names: Any) -> dict[str, Any]:
-        text = (BLOCKS / f"{block}.txt").read_text()
-        text = text.replace("agent_abc123", agent.agent_id).replace("agent_xyz789", agent.agent_id)
-        text = text.replace("qwed_agent_...", agent.agent_token or "").replace("[...]", "my_tools")
-        text = text.replace("from langchain.agents import", "from langchain_classic.agents import")
+    def call(name: str, **names: Any) -> dict[str, Any]:
         made = dict(names)
-        exec(compile(text, block, "exec"), made)
+        exec(compile(block(name, **today), name, "exec"), made)
         return made
 
     return call

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from qwed_sdk import QWEDClient
+from tests.seeds.blocks import PRINTED, block
 from tests.spec.sections import spec
 from tests.support.server import Server
 
-BLOCKS = Path(__file__).parent / "blocks"
 Run = Callable[..., dict[str, Any]]
 Json = dict[str, Any]
 
@@ -43,11 +43,10 @@ def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Watched:
 def run(server: Server, client: Watched) -> Run:
     """Runs a block with these names; the names it has made come back."""
 
-    def call(block: str, *, agent_id: str = "", **names: Any) -> Json:
-        text = (BLOCKS / f"{block}.txt").read_text()
-        text = text.replace("qwed_...", server.owner_key).replace("agent_abc123", agent_id)
+    def call(name: str, *, agent_id: str = "", **names: Any) -> Json:
+        text = block(name, **{"qwed_...": server.owner_key, "agent_abc123": agent_id})
         made: Json = {"client": client, "agent_id": agent_id, **names}
-        exec(compile(text, block, "exec"), made)
+        exec(compile(text, name, "exec"), made)
         return made
 
     return call
@@ -61,8 +60,8 @@ def agent_id(client: Watched) -> str:
 
 @spec("10.1")
 def test_every_block_is_run() -> None:
-    text = "".join(file.read_text() for file in Path(__file__).parent.glob("**/test_*.py"))
-    assert [file.stem for file in BLOCKS.glob("*.txt") if f'run("{file.stem}"' not in text] == []
+    text = "".join(file.read_text() for file in Path(__file__).parents[1].glob("**/test_*_blocks.py"))
+    assert [file.stem for file in PRINTED.glob("*.txt") if f'run("{file.stem}"' not in text] == []
 
 
 @spec("guide/Registering an Agent")

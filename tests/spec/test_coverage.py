@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tests.spec.sections import LATER, SECTIONS
 
 _TESTS = Path(__file__).parent.parent
-_FILES = sorted([*_TESTS.glob("spec/test_*.py"), *_TESTS.glob("seeds/test_*.py")])
+_WHERE = ("spec/test_*.py", "seeds/test_*.py", "frameworks/crewai/test_seed_blocks.py")
+_FILES = sorted(file for where in _WHERE for file in _TESTS.glob(where))
 
 
 class _Test(NamedTuple):

@@ -68,7 +68,11 @@ class _Text(NamedTuple):
     @property
     def is_formal(self) -> bool:
         """Whether it has a number, a sign of a formula or a name such as `user_id`."""
-        return _SIGN.search(self.open) is not None or not all(map(str.isalpha, self.words))
+        return self.has_signs or not all(map(str.isalpha, self.words))
+
+    @property
+    def has_signs(self) -> bool:
+        return _SIGN.search(self.open) is not None
 
     @property
     def is_risky(self) -> bool:
@@ -88,9 +92,10 @@ def normal(query: str) -> str:
     if _is_statement(text):
         return _form(Shape.STATEMENT, _levelled(text, _one_space, _keyword))
     if _is_sentence(text) and not _collides(text):
-        return _form(Shape.SENTENCE, _levelled(text, *_FORMAL_SENTENCE if text.is_formal else (_one_space, _lowered)))
+        space = _space_at_little_words if text.has_signs else _one_space
+        return _form(Shape.SENTENCE, _levelled(text, space, _little_word if text.is_formal else _lowered))
     if _is_plain(text):
-        return _form(Shape.PLAIN, _levelled(text, _space_at_signs if text.is_formal else _one_space, _as_it_is))
+        return _form(Shape.PLAIN, _levelled(text, _space_at_signs if text.has_signs else _one_space, _as_it_is))
     return exact(query)
 
 
@@ -259,6 +264,3 @@ def _lowered(word: str, _before: str) -> str:
 
 def _capitalised(word: str) -> str:
     return word[0].upper() + word[1:].lower()
-
-
-_FORMAL_SENTENCE = (_space_at_little_words, _little_word)

@@ -7,7 +7,7 @@ from typing import Any
 from qwed.words import Decision
 from qwed_sdk.calls import agents
 from qwed_sdk.conversation import Conversation, Conversations
-from qwed_sdk.errors import QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDServerError
+from qwed_sdk.errors import QWEDError, perhaps_decided
 from qwed_sdk.records import Action, Agent, Answer, Known
 from qwed_sdk.wire import Call, Free, Hold
 
@@ -98,7 +98,7 @@ def asked(
     try:
         answer = yield from question.ask(bound, where)
     except QWEDError as error:
-        if not _perhaps_decided(error):
+        if not perhaps_decided(error):
             conversation.give_back(step)
         raise
     if not Decision(answer.decision).commits:
@@ -106,13 +106,6 @@ def asked(
     # Given back here, and not when the call ends: it may go on to wait for a person.
     yield Free(conversation)
     return answer
-
-
-def _perhaps_decided(error: QWEDError) -> bool:
-    """Whether the server may have used the step up without our hearing of it."""
-    if isinstance(error, QWEDConnectionError):
-        return error.sent
-    return isinstance(error, QWEDServerError | QWEDProtocolError)
 
 
 def get_action(bound: Bound, action_id: str) -> Call[Action]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qwed.words import Decision, ErrorCode
 from qwed_sdk.calls.checks import Refusal
-from qwed_sdk.errors import QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDServerError
+from qwed_sdk.errors import QWEDError, perhaps_decided
 from qwed_sdk.hook.call import Call, Unusable
 from qwed_sdk.hook.steps import Session, held, name_of
 
@@ -181,19 +181,13 @@ def _at_step(asking: _Asking, kept: Session, conversation: str) -> "Answer":
     try:
         answer = asking.at(conversation, kept.step)
     except QWEDError as error:
-        if not _perhaps_decided(error):
+        if not perhaps_decided(error):
             kept.step = before
             kept.save()
         raise
     if not Decision(answer.decision).commits:
         kept.step = before
     return answer
-
-
-def _perhaps_decided(error: QWEDError) -> bool:
-    if isinstance(error, QWEDConnectionError):
-        return error.sent
-    return isinstance(error, QWEDServerError | QWEDProtocolError)
 
 
 def _note(asking: _Asking, kept: Session, answer: "Answer", approval: str) -> None:

@@ -195,6 +195,16 @@ def test_a_server_that_does_not_start_is_told_in_one_sentence(tmp_path: Path) ->
     assert re.fullmatch(r"qwed: the server did not start: .*sitecustomize.*\n", ran.stderr)
 
 
+def test_without_the_server_it_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('uvicorn', 'starlette', 'sqlglot'))); "
+        "from qwed.cli import main; sys.exit(main(['demo']))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS)
+    told = "qwed: the demo starts a server, and `uvicorn` is not installed: pip install 'qwed[server]'\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", told)
+
+
 def test_nobody_is_asked_where_nobody_sits(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--interactive"]) == 2
     assert capfd.readouterr().err.startswith("qwed: --interactive asks you a question: use it at a terminal")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from qwed.cli.demo.story import APPROVAL_REASON, PERSON, REJECTION_REASON, SCENES, YOU, Action, Scene
 from qwed.cli.printing import WRONG, console, print_json, say, sorry
@@ -22,7 +22,8 @@ _YES, _NO = "y", ("n", "\x04", "")
 
 def run(fast: bool, interactive: bool, as_json: bool, scenes: Sequence[Scene] = SCENES) -> int:
     """Play the story; 0 where all of it was as promised, 1 where something was not, 2 where no server started."""
-    if interactive and (as_json or not _at_a_terminal()):
+    at_a_terminal = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    if interactive and (as_json or not at_a_terminal):
         sorry("--interactive asks you a question: use it at a terminal, without --json")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
@@ -34,7 +35,7 @@ def run(fast: bool, interactive: bool, as_json: bool, scenes: Sequence[Scene] = 
 
     drawn = console()
     drawn.quiet = as_json
-    pace = Pace(paced=not (fast or as_json) and sys.stdout.isatty(), asks=interactive)
+    pace = Pace(paced=not (fast or as_json) and _is_terminal(sys.stdout), asks=interactive)
     stage = Stage(drawn, pace, len(scenes))
     try:
         outcomes, evidence = _played(scenes, stage, pace, interactive)
@@ -47,19 +48,19 @@ def run(fast: bool, interactive: bool, as_json: bool, scenes: Sequence[Scene] = 
     return WRONG if deviations else 0
 
 
-def _at_a_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def _played(
     scenes: Sequence[Scene], stage: "Stage", pace: "Pace", interactive: bool
 ) -> tuple[list["Outcome"], "Evidence"]:
     from qwed.cli.demo.evidence import gathered
-    from qwed.cli.demo.house import directly, opened, wait_until_ready
+    from qwed.cli.demo.house import ServerDidNotStart, directly, opened, wait_until_ready
     from qwed.cli.demo.play import cast, play
     from qwed.cli.demo.shop import Shop
     from qwed.cli.demo.stops import Stops
-    from qwed_sdk import QWEDClient
+    from qwed_sdk import QWEDClient, QWEDError
 
     stops = Stops()
     with ExitStack() as stack:
@@ -69,9 +70,12 @@ def _played(
         stage.waits()
         house = stack.enter_context(opened(stops))
         owner = stack.enter_context(QWEDClient(house.owner_key, house.base_url))
-        wait_until_ready(owner)
         shop = stack.enter_context(closing(Shop(house.place / "shop.db")))
-        people = cast(owner, house.base_url, shop, _person(pace, interactive))
+        try:
+            wait_until_ready(owner)
+            people = cast(owner, house.base_url, shop, _person(pace, interactive))
+        except QWEDError as error:
+            raise ServerDidNotStart(str(error)) from None
         stack.callback(people.approver.close)
         stage.begins(house.base_url)
         outcomes = [play(scene, people, stage) for scene in scenes]

@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from qwed.cli.demo.shop import SCHEMA, Shop
 from qwed.cli.demo.story import AGENT, DAILY_LIMIT_USD, OWNER, PERSON, Action, Facts, Said, Scene, refused
 
 if TYPE_CHECKING:
+    from qwed.cli.demo.stage import Stage
     from qwed_sdk import QWEDAgentClient, QWEDClient
     from qwed_sdk.records import Answer
 
@@ -57,25 +58,11 @@ class Outcome:
 
     @property
     def moral(self) -> str:
-        """What there is to say of the world now."""
+        """What there is to say of the world now; nothing where it is not as promised."""
+        if self.deviations:
+            return ""
         known = {"trust": self.trust, "spent_usd": self.spent_usd, "limit_usd": DAILY_LIMIT_USD}
         return self.scene.moral.format(**self.facts._asdict(), **known)
-
-
-class Audience(Protocol):
-    """Who is shown the story while it happens."""
-
-    def opens(self, scene: Scene) -> None:
-        """A scene begins."""
-
-    def tries(self, action: Action) -> None:
-        """The agent wants to do something."""
-
-    def hears(self, asked: Asked) -> None:
-        """That was the answer."""
-
-    def closes(self, outcome: Outcome) -> None:
-        """That is what came of it."""
 
 
 class Cast(NamedTuple):
@@ -103,29 +90,29 @@ def cast(owner: "QWEDClient", base_url: str, shop: Shop, person: Person) -> Cast
     return Cast(owner, agent, QWEDClient(key, base_url), shop, person)
 
 
-def play(scene: Scene, cast: Cast, audience: Audience) -> Outcome:
+def play(scene: Scene, cast: Cast, stage: "Stage") -> Outcome:
     """Play one scene."""
     from qwed_sdk import QWEDError
 
-    audience.opens(scene)
+    stage.opens(scene)
     before = cast.shop.facts()
     asked: list[Asked] = []
     trouble = ""
     try:
         cast.agent.new_conversation(scene.name)
-        for each in _steps(scene, cast, audience):
+        for each in _steps(scene, cast, stage):
             asked.append(each)
-            audience.hears(each)
+            stage.hears(each)
     except QWEDError as error:
         trouble = f"the agent could not ask: {error}"
     outcome = _outcome(scene, cast, tuple(asked), before, trouble)
-    audience.closes(outcome)
+    stage.closes(outcome)
     return outcome
 
 
-def _steps(scene: Scene, cast: Cast, audience: Audience) -> Iterator[Asked]:
+def _steps(scene: Scene, cast: Cast, stage: "Stage") -> Iterator[Asked]:
     for action in scene.steps:
-        audience.tries(action)
+        stage.tries(action)
         began = time.perf_counter()
         answer = cast.agent.verify_action(action)
         asked = Asked(action, answer, (time.perf_counter() - began) * 1000)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qwed.cli.demo.play import Asked, Outcome
 
 _WIDEST = 100
-_NARROWEST = 50
+_NARROWEST = 40
 _LABEL, _INNER_LABEL = 10, 8
 """Columns of what stands before a text, outside and inside a box: the texts stand under each other."""
 _DEEDS = {"execute_sql": "reads", "send_email": "sends"}
@@ -110,8 +110,8 @@ class Stage:
 
     def closes(self, outcome: "Outcome") -> None:
         """How the world is now, and whether that was promised."""
-        style = "red" if outcome.deviations else "green"
-        self._row(self.mark("▸"), Text(outcome.moral, f"bold {style}"))
+        if outcome.moral:
+            self._row(self.mark("▸"), Text(outcome.moral, "bold green"))
         self._deviations(outcome.deviations)
         self._pace.wait(_LONG)
 
@@ -120,6 +120,9 @@ class Stage:
     def shows(self, evidence: Evidence) -> None:
         """The log, verified, and the forger, found."""
         self._heading("The proof")
+        if not evidence.honest.entries:
+            self._deviations(evidence.deviations)
+            return
         self._draw(Padding(Text(_PROOF), _INDENT))
         self._checked(evidence.honest, "data")
         self._pace.wait(_LONG)
