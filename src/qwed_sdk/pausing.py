@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
 from qwed.words import Decision, sha256_of
-from qwed_sdk.calls.checks import Permit, Refusal, Rules, _settled, action_of
+from qwed_sdk.calls.checks import Permit, Refusal, Rules, action_of, settled
 from qwed_sdk.calls.own import Bound, wait_for_decision
 from qwed_sdk.checkpoint import Checkpoint, beside
 from qwed_sdk.errors import QWEDError
@@ -114,14 +114,14 @@ class Pauses:
     async def _look_up(self, asked: Asked, waited: dict[str, str]) -> Permit | Refusal:
         agent = self._checkpoint.agent
         # Kept unless it is settled: the answer may not come, or the run be cancelled before it does.
-        settled = False
+        over = False
         try:
             call = _again(agent.bound, self._checkpoint.rules, asked, waited["action_id"])
             found: Permit | Refusal = await beside(agent.run, call)
-            settled = found.answer is not None and not is_pending(found)
+            over = found.answer is not None and not is_pending(found)
             return found
         finally:
-            if not settled:
+            if not over:
                 self._waiting[asked.key] = waited
 
 
@@ -138,7 +138,7 @@ def _again(bound: Bound, rules: Rules, asked: Asked, action_id: str) -> Call[Per
     if action.decision in _PERMITTING and action.attestation is None:
         # Every approval is attested; the server keeps that back while the agent is stopped, and once it was revoked.
         return Refusal(asked.tool, "it was approved, but the agent may not act on it now", answer=action)
-    return _settled(rules, asked.tool, asked.arguments, action)
+    return settled(rules, asked.tool, asked.arguments, action)
 
 
 async def report(checkpoint: Checkpoint, permit: Permit, success: bool, result: Any = None) -> None:

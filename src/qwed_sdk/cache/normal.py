@@ -160,8 +160,8 @@ def _is_sentence(text: _Text) -> bool:
         return False
     if not lowered.isdisjoint(CODE_WORDS) or text.first in SQL_VERBS:
         return False
-    if _LINE_END.search(text.open) is not None and not _line_ends_are_idle(text, lowered):
-        return False
+    if _LINE_END.search(text.open) is not None:
+        return _is_english(text, lowered) and _line_ends_are_idle(text, lowered)
     return _is_english(text, lowered) or (not text.is_formal and _is_evenly_spelled(text))
 
 

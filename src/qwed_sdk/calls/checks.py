@@ -87,7 +87,7 @@ def before(
         return Refusal(tool, f"its arguments cannot be verified: {error}")
     except QWEDError as error:
         return Refusal(tool, f"it could not be verified: {error.message}", error.code, error.suggestion)
-    return _settled(rules, tool, arguments, answer)
+    return settled(rules, tool, arguments, answer)
 
 
 def action_of(rules: Rules, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,8 @@ def _text(value: Any, argument: str) -> str:
     return value
 
 
-def _settled(rules: Rules, tool: str, arguments: Mapping[str, Any], answer: Answer) -> Permit | Refusal:
+def settled(rules: Rules, tool: str, arguments: Mapping[str, Any], answer: Answer) -> Permit | Refusal:
+    """What an answer means for the tool: the arguments it may run with, or why it may not."""
     decision = Decision(answer.decision)
     if not decision.permits or answer.action_id is None:
         return _refusal(tool, answer)

@@ -228,6 +228,21 @@ def test_a_demo_that_is_stopped_leaves_no_process_and_no_directory(tmp_path: Pat
 
 
 @pytest.mark.drill
+def test_a_server_that_dies_is_a_deviation_and_not_a_surprise(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*QWED, "demo", "--fast"], env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as demo:
+        assert demo.stdout is not None
+        assert any("2/8" in line for line in demo.stdout)
+        (server,) = processes_of(tmp_path)
+        os.kill(server, signal.SIGKILL)
+        shown, complaints = demo.communicate(timeout=SECONDS)
+    assert (demo.returncode, complaints, list(tmp_path.iterdir())) == (1, "", [])
+    assert "not as promised: the agent could not ask" in shown
+    assert "the log could not be asked for its head" in shown
+
+
+@pytest.mark.drill
 def test_a_demo_whose_reader_leaves_leaves_nothing_either(tmp_path: Path) -> None:
     with subprocess.Popen([*QWED, "demo"], env=environment(tmp_path), stdout=subprocess.PIPE) as demo:
         assert demo.stdout is not None
