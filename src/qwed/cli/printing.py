@@ -85,9 +85,14 @@ def console(*, err: bool = False) -> "Console":
     """Rich's console, which takes no text for markup; what others wrote must be `shown` before it is printed there."""
     from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the command with the code of a no.
+            raise BrokenPipeError
+
     stream = sys.stderr if err else sys.stdout
     coloured = _coloured(stream)
-    return Console(
+    return Ours(
         file=stream,
         force_terminal=coloured,
         color_system="auto" if coloured else None,

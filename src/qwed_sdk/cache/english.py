@@ -21,6 +21,9 @@ VERBS = _words("is are was were be been has have had does did can could will wou
 MARKERS = _words("the a an of than these those")
 """A verb and one of these make a sentence: expressions such as `result is None` have no article."""
 
+JOINING_WORDS = _words("and or not xor implies iff in is as if else for from import")
+"""What stands between the names of an expression."""
+
 CODE_WORDS = _words(
     "async await const def del elif enum esac goto lambda nonlocal readonly typeof unset var void",
     "apt awk bash cd chgrp chmod chown cp curl dd df docker du eval fdisk git grep gunzip gzip killall kubectl ln ls",

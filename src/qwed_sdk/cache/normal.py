@@ -13,6 +13,7 @@ from typing import NamedTuple
 from qwed_sdk.cache.english import (
     CODE_WORDS,
     FIRST_WORDS_OF_CODE,
+    JOINING_WORDS,
     LITTLE_WORDS,
     MARKERS,
     OPENERS,
@@ -27,6 +28,7 @@ _PIECE = re.compile(r"""([\w \t\r\n.,?!:;()+*/^=<>%-]+)|'[^'"`\\]*'|"[^'"`\\]*"|
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z][A-Za-z])'(?=(?:s|t|re|ve|ll|d|m)(?![\w']))", re.IGNORECASE)
 _LETTER_APOSTROPHE = "\u02bc"
 _WORD = re.compile(r"\w+")
+_PAIR = re.compile(rf'(\w+)[{_SPACE}]+(?=(\w+|"))')
 _RUN = re.compile(f"[{_SPACE}]+")
 # A point inside a word, as in `os.remove`, belongs to no sentence.
 _SIGN = re.compile(r"[:;()+*/^=<>%-]|[.,](?=\w)")
@@ -158,7 +160,7 @@ def _is_sentence(text: _Text) -> bool:
     lowered = {_small(word) for word in text.words}
     if text.is_risky or _COMMENT.search(text.open) is not None:
         return False
-    if not lowered.isdisjoint(CODE_WORDS) or text.first in SQL_VERBS:
+    if not lowered.isdisjoint(CODE_WORDS) or text.first in SQL_VERBS or not _has_neighbours(text):
         return False
     if _LINE_END.search(text.open) is not None:
         return _is_english(text, lowered) and _line_ends_are_idle(text, lowered)
@@ -169,6 +171,16 @@ def _is_english(text: _Text, lowered: set[str]) -> bool:
     if len(text.words) < _FEWEST_WORDS or text.first in FIRST_WORDS_OF_CODE:
         return False
     return text.first in OPENERS or not (lowered.isdisjoint(VERBS) or lowered.isdisjoint(MARKERS))
+
+
+def _has_neighbours(text: _Text) -> bool:
+    """Whether two words stand side by side: in an expression, `rate and x` or `is = x`, something joins every two."""
+    for pair in _PAIR.finditer(text.open):
+        one, other = pair[1].lower(), pair[2].lower()
+        joined = one in JOINING_WORDS and (pair.start() > 0 or one not in OPENERS)
+        if not joined and other not in JOINING_WORDS:
+            return True
+    return False
 
 
 def _small(word: str) -> str:

@@ -71,8 +71,8 @@ def test_the_honest_question_is_answered_from_the_real_database(told: dict[str, 
 
 def test_the_repaired_query_is_the_one_that_ran(told: dict[str, Any]) -> None:
     (asked,) = scene_of(told, "careless_question")["asked"]
-    assert asked["verified_query"] == "SELECT name, email FROM customers WHERE name = 'Ines Duarte'"
-    assert asked["done"] == "Ines Duarte ines@example.com"
+    assert asked["verified_query"] == "SELECT id, email FROM customers WHERE id = 17"
+    assert asked["done"] == "17 customer17@example.com"
 
 
 def test_the_injected_drop_is_stopped_and_the_table_is_still_there(told: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def test_one_letter_is_approved_by_a_person_and_then_sent(told: dict[str, Any]) 
     waiting, approved = scene_of(told, "letter")["asked"]
     assert (waiting["decision"], waiting["done"], waiting["ruling"]) == ("PENDING", None, None)
     assert (approved["decision"], approved["ruling"]["approves"]) == ("APPROVED", True)
-    assert approved["done"].startswith("to ines@example.com: ")
+    assert approved["done"].startswith("to customer17@example.com: ")
     assert scene_of(told, "letter")["world"]["emails"] == 1
 
 
@@ -167,7 +167,7 @@ def test_every_scene_is_told_with_what_was_tried_and_what_was_said(plain: str) -
     for word in ("DROP TABLE orders", "✗ DENIED", "✓ CORRECTED", "? PENDING", "DELETE orders", "critical risk"):
         assert word in plain
     assert "the table is still there, with all 5 orders" in plain
-    assert "Grace: yes" in plain
+    assert "the manager: yes" in plain
 
 
 def test_a_deviation_is_shown_where_it_happens_and_at_the_end(plain: str) -> None:

@@ -1,4 +1,4 @@
-"""`qwed demo`: an agent under attack, played against a server of its own, in half a minute."""
+"""`qwed demo`: an agent under attack, played against a server of its own, in a minute."""
 
 import sys
 from collections.abc import Sequence
