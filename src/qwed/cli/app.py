@@ -12,6 +12,7 @@ from typer.main import get_command
 import qwed
 from qwed.cli import (
     agents,
+    api_keys,
     approvals,
     attestation,
     audit,
@@ -31,7 +32,22 @@ from qwed.cli.usage import explained
 
 PROGRAM = "qwed"
 COMPLETE = "_QWED_COMPLETE"
-_MODULES = (demo, serve, verifying, batch, hook, agents, approvals, report, audit, attestation, keys, cache, doctor)
+_MODULES = (
+    demo,
+    serve,
+    verifying,
+    batch,
+    hook,
+    agents,
+    approvals,
+    report,
+    audit,
+    attestation,
+    api_keys,
+    keys,
+    cache,
+    doctor,
+)
 """In the order of `--help`."""
 _COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 

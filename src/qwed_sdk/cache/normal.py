@@ -176,9 +176,10 @@ def _is_english(text: _Text, lowered: set[str]) -> bool:
 def _has_neighbours(text: _Text) -> bool:
     """Whether two words stand side by side: in an expression, `rate and x` or `is = x`, something joins every two."""
     for pair in _PAIR.finditer(text.open):
-        one, other = pair[1].lower(), pair[2].lower()
-        joined = one in JOINING_WORDS and (pair.start() > 0 or one not in OPENERS)
-        if not joined and other not in JOINING_WORDS:
+        one, other = _small(pair[1]), _small(pair[2])
+        if pair.start() == 0 and one in OPENERS and (other in VERBS or other not in JOINING_WORDS):
+            return True
+        if one not in JOINING_WORDS and other not in JOINING_WORDS:
             return True
     return False
 

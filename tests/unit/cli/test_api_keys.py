@@ -1,0 +1,54 @@
+"""`qwed api-keys`: made, shown once, listed without secrets, revoked."""
+
+import json
+from typing import Any
+
+import pytest
+
+from qwed.cli import main
+from qwed_sdk import QWEDAuthError, QWEDClient
+from tests.support.server import Server
+
+
+@pytest.fixture(autouse=True)
+def owner(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWED_BASE_URL", server.base_url)
+    monkeypatch.setenv("QWED_API_KEY", server.owner_key)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["api-keys", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_key_is_made_used_listed_and_revoked(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    made = run(capsys, "create", "night shift", "--role", "approver")
+    with QWEDClient(made["key"], server.base_url) as client:
+        assert client.list_approvals() == []
+        listed = next(key for key in run(capsys, "list") if key["id"] == made["id"])
+        assert (listed["name"], listed["role"], "key" in listed) == ("night shift", "approver", False)
+        assert run(capsys, "revoke", made["id"])["revoked_at"] is not None
+        with pytest.raises(QWEDAuthError):
+            client.list_approvals()
+
+
+def test_the_key_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["api-keys", "create", "a program"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("qwed_live_")
+    assert told.out.count("\n") == 1
+    assert "member" in told.err
+    assert told.out.strip() not in told.err
+
+
+def test_people_see_a_table_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["api-keys", "list"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["ID", "NAME", "ROLE", "PREFIX", "CREATED", "REVOKED"]
+
+
+@pytest.mark.parametrize("arguments", [["revoke", "key_none"], ["create", "x", "--role", "king"], ["create", ""]])
+def test_what_cannot_be_done_is_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(["api-keys", *arguments]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert told.err.startswith("qwed: ")
