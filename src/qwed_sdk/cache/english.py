@@ -8,12 +8,13 @@ def _words(*lines: str) -> frozenset[str]:
 LITTLE_WORDS = _words(
     "what how why when where which is are was were be been does did has have had can could will would should must",
     "the an of to than by from with equal equals many much",
+    "calculate compute solve verify prove evaluate",
 )
 """Never the name of a unit, a function or a constant: these are lower-cased beside numbers and formulas too."""
 
 OPENERS = _words(
     "what how why when where who whose is are was were does did can could will would should must",
-    "the these those there",
+    "the these those there calculate compute solve verify prove evaluate",
 )
 """No statement of a programming language and no usual command begins with one of these."""
 

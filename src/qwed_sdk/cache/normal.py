@@ -28,7 +28,7 @@ _PIECE = re.compile(r"""([\w \t\r\n.,?!:;()+*/^=<>%-]+)|'[^'"`\\]*'|"[^'"`\\]*"|
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z][A-Za-z])'(?=(?:s|t|re|ve|ll|d|m)(?![\w']))", re.IGNORECASE)
 _LETTER_APOSTROPHE = "\u02bc"
 _WORD = re.compile(r"\w+")
-_PAIR = re.compile(rf'(\w+)[{_SPACE}]+(?=(\w+|"))')
+_PAIR = re.compile(rf'\b(\w++)[{_SPACE}]++(?=(\w++|"))')
 _RUN = re.compile(f"[{_SPACE}]+")
 # A point inside a word, as in `os.remove`, belongs to no sentence.
 _SIGN = re.compile(r"[:;()+*/^=<>%-]|[.,](?=\w)")
@@ -71,6 +71,11 @@ class _Text(NamedTuple):
     def is_formal(self) -> bool:
         """Whether it has a number, a sign of a formula or a name such as `user_id`."""
         return self.has_signs or not all(map(str.isalpha, self.words))
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether it has apostrophes, which are quotes to whoever reads it as anything but a sentence."""
+        return _LETTER_APOSTROPHE in self.open
 
     @property
     def has_signs(self) -> bool:
@@ -147,7 +152,7 @@ def _touches_a_word(text: str, start: int, end: int) -> bool:
 
 def _is_statement(text: _Text) -> bool:
     """Whether it reads as SQL in which a line end is a space."""
-    if _STATEMENT.match(text.open) is None or "%(" in text.open:
+    if _STATEMENT.match(text.open) is None or "%(" in text.open or text.is_spoken:
         return False
     if _COMMENT.search(text.open) is not None or _SEPARATOR.search(text.open) is not None:
         return False
@@ -220,7 +225,7 @@ def _without_little(words: Iterable[str]) -> list[str]:
 
 def _is_plain(text: _Text) -> bool:
     """Whether it is one line in which the spaces around a sign say nothing."""
-    return not text.is_risky and _LINE_END.search(text.open) is None
+    return not text.is_risky and not text.is_spoken and _LINE_END.search(text.open) is None
 
 
 def _levelled(text: _Text, space: Callable[[re.Match[str]], str], spelling: _Spelling) -> str:

@@ -21,7 +21,9 @@ def test_without_normalising_every_spelling_is_its_own(row: dict[str, str]) -> N
     assert exact(row["one"]) != exact(row["other"])
 
 
-@pytest.mark.parametrize("unit", ["a ", "is the ", "'", "'a' ", "what's ", "as ( ", " ", "1,", "/", "a.", "\\", "é'"])
+@pytest.mark.parametrize(
+    "unit", ["x", "xy\n", "go\n", "a ", "is the ", "'", "'a' ", "what's ", "as ( ", " ", "1,", "/", "a.", "\\", "é'"]
+)
 def test_the_longest_queries_are_normalised_at_all(unit: str) -> None:
     """Time that grows with the square of the length would not end here."""
     for start in ("", "select ", "with ", "is the "):
