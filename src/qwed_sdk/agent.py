@@ -9,8 +9,9 @@ from qwed_sdk.calls import own
 from qwed_sdk.calls.own import Bound
 from qwed_sdk.client import TIMEOUT, QWEDAsyncClient, QWEDClient
 from qwed_sdk.conversation import Conversations
+from qwed_sdk.transport import credential
 from qwed_sdk.verified import verified_by
-from qwed_sdk.wire import Call
+from qwed_sdk.wire import Call, at
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -20,13 +21,16 @@ class OwnClient:
     """What both have: who they are, and where in which conversation."""
 
     def __init__(self, agent_id: str | None, agent_token: str | None, conversation_id: str | None) -> None:
-        named = agent_id or os.environ.get("QWED_AGENT_ID")
+        there = os.environ.get("QWED_AGENT_ID", "").strip()
+        named = agent_id or there
         if not named:
             raise ValueError("which agent? give `agent_id`, or set QWED_AGENT_ID (and QWED_AGENT_TOKEN)")
+        # Looked at now and not when it asks: what is no id answers no question.
+        at(named)
         # A token in the environment is that of the agent in the environment.
-        if agent_token is None and named == os.environ.get("QWED_AGENT_ID", named):
-            agent_token = os.environ.get("QWED_AGENT_TOKEN") or None
-        self.bound = Bound(named, agent_token, Conversations(conversation_id))
+        if agent_token is None and named == (there or named):
+            agent_token = os.environ.get("QWED_AGENT_TOKEN")
+        self.bound = Bound(named, credential(agent_token, "agent token"), Conversations(conversation_id))
 
     @property
     def agent_id(self) -> str:
@@ -95,6 +99,8 @@ class QWEDAgentClient(OwnClient):
     ) -> None:
         super().__init__(agent_id, agent_token, conversation_id)
         self.client = client or QWEDClient(api_key, base_url, timeout)
+        if isinstance(client, QWEDAsyncClient):
+            raise TypeError("a QWEDAsyncClient awaits: give it to a QWEDAsyncAgentClient")
 
     @classmethod
     def register(

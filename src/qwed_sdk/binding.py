@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
+from qwed_sdk.errors import QWEDError, QWEDTimeoutError
 from qwed_sdk.transport import AsyncTransport, SyncTransport
 from qwed_sdk.wire import Attempt, Call, Free, Pause, Policy, Step, Turns, steps_of
 
@@ -19,7 +20,7 @@ class SyncDriver:
 
     def __init__(self, transport: SyncTransport, policy: Policy) -> None:
         self._transport = transport
-        self._policy = policy
+        self._policy = policy.checked()
 
     @property
     def base_url(self) -> str:
@@ -39,7 +40,7 @@ class SyncDriver:
         finally:
             steps.close()
             for turns in held:
-                turns.lock.release()
+                turns.free()
 
     def _do(self, step: Step, held: list[Turns]) -> Any:
         if isinstance(step, Attempt):
@@ -48,8 +49,9 @@ class SyncDriver:
             return time.sleep(step.seconds)
         if isinstance(step, Free):
             held.remove(step.turns)
-            return step.turns.lock.release()
-        step.turns.lock.acquire()
+            return step.turns.free()
+        if not step.turns.hold(self._policy.timeout):
+            return _no_turn()
         held.append(step.turns)
         return None
 
@@ -59,7 +61,7 @@ class AsyncDriver:
 
     def __init__(self, transport: AsyncTransport, policy: Policy) -> None:
         self._transport = transport
-        self._policy = policy
+        self._policy = policy.checked()
 
     @property
     def base_url(self) -> str:
@@ -79,7 +81,7 @@ class AsyncDriver:
         finally:
             steps.close()
             for turns in held:
-                turns.async_lock.release()
+                turns.free_awaiting()
 
     async def _do(self, step: Step, held: list[Turns]) -> Any:
         if isinstance(step, Attempt):
@@ -90,10 +92,15 @@ class AsyncDriver:
             return await anyio.sleep(step.seconds)
         if isinstance(step, Free):
             held.remove(step.turns)
-            return step.turns.async_lock.release()
-        await step.turns.async_lock.acquire()
+            return step.turns.free_awaiting()
+        if not await step.turns.hold_awaiting(self._policy.timeout):
+            return _no_turn()
         held.append(step.turns)
         return None
+
+
+def _no_turn() -> QWEDError:
+    return QWEDTimeoutError("other calls of the same conversation took all the time there was", sent=False)
 
 
 def blocking(verb: Callable[P, Call[T]]) -> Callable[Concatenate[Any, P], T]:

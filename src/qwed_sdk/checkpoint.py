@@ -25,7 +25,7 @@ class Checkpoint:
         options: Mapping[str, Any] | None = None,
         wait: float = 0.0,
     ) -> None:
-        self.agent = agent or _agent(agent_id, agent_token, client)
+        self.agent = _agent(agent_id, agent_token, agent if agent is not None else client)
         self.rules = Rules(actions or {}, options, wait)
 
     def before(self, tool: str, arguments: Mapping[str, Any], conversation: Hashable = None) -> Permit | Refusal:
@@ -50,6 +50,9 @@ class Checkpoint:
 def _agent(
     agent_id: str | None, agent_token: str | None, client: QWEDClient | QWEDAgentClient | None
 ) -> QWEDAgentClient:
+    if client is not None and not isinstance(client, QWEDClient | QWEDAgentClient):
+        # What awaits would answer with a coroutine, and whoever looks only for a refusal finds none.
+        raise TypeError(f"a Checkpoint asks with a QWEDAgentClient or a QWEDClient, not a {type(client).__name__}")
     if isinstance(client, QWEDAgentClient):
         if agent_id not in (None, client.agent_id):
             raise ValueError(f"the client is of agent `{client.agent_id}`, not of `{agent_id}`")

@@ -32,6 +32,16 @@ class QWEDError(Exception):
         self.retry_after = retry_after
         """Seconds after which it may be worth asking again."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, without asking its class again: one that cannot be read back breaks whole pools of processes.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[QWEDError], args: tuple[Any, ...], members: dict[str, Any]) -> QWEDError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(members)
+    return error
+
 
 class QWEDConnectionError(QWEDError):
     """The server was not reached, or the connection broke off."""
@@ -52,6 +62,10 @@ class QWEDProtocolError(QWEDError):
 
 class QWEDRequestError(QWEDError):
     """The request itself is wrong: a field, an option, its size."""
+
+
+class QWEDArgumentError(QWEDRequestError, ValueError):
+    """What no request can be made of: an id, a credential, a number of seconds that is none."""
 
 
 class QWEDAuthError(QWEDError):

@@ -147,5 +147,6 @@ class Batch(Known):
         return self.status not in ("pending", "processing")
 
     def __bool__(self) -> bool:
-        summary = self.summary or {}
-        return self.is_over and 0 < summary.get("total", 0) == summary.get("verified")
+        summary = self.summary if isinstance(self.summary, dict) else {}
+        total = summary.get("total")
+        return self.is_over and isinstance(total, int) and 0 < total == summary.get("verified")

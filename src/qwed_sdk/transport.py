@@ -1,18 +1,20 @@
 """Requests over HTTP, one at a time, within their seconds: the same twice, blocking and awaiting."""
 
-import asyncio
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from qwed_sdk.errors import QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDTimeoutError
+from qwed_sdk.conversation import running_loop
+from qwed_sdk.errors import QWEDArgumentError, QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDTimeoutError
 from qwed_sdk.wire import Attempt, Outcome, Request, Response
 
 if TYPE_CHECKING:
     import httpx
+
+    from qwed_sdk.lines import Errand
 
 DEFAULT_URL = "http://localhost:8000"
 _CONNECTIONS = 100
@@ -22,14 +24,20 @@ class Address:
     """Where the server is, and with what credential it is asked."""
 
     def __init__(self, base_url: str | None, api_key: str | None, agent_token: str | None) -> None:
-        self.base_url = _base(base_url or os.environ.get("QWED_BASE_URL") or DEFAULT_URL)
-        self._key = _credential(api_key or os.environ.get("QWED_API_KEY"), "API key")
-        self._token = _credential(agent_token, "agent token")
+        self.base_url = _base(_said(base_url) or _said(os.environ.get("QWED_BASE_URL")) or DEFAULT_URL)
+        self._key = credential(_said(api_key) or os.environ.get("QWED_API_KEY"), "API key")
+        self._token = credential(agent_token, "agent token")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Address":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a client has a secret and open connections: make one in each process instead of pickling it")
 
     def headers(self, request: Request) -> dict[str, str]:
         """One credential, and the weaker where there are two: a token opens one agent, a key the organisation."""
         headers = {"Accept": "application/json, */*;q=0.5", "Accept-Encoding": "identity", "User-Agent": "qwed-sdk"}
-        token = _credential(request.agent_token, "agent token") or self._token
+        token = credential(request.agent_token, "agent token") or self._token
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         elif self._key is not None:
@@ -41,24 +49,29 @@ class Address:
         return headers
 
 
+def _said(text: str | None) -> str:
+    return (text or "").strip()
+
+
 def _base(url: str) -> str:
     try:
         parts = urlsplit(url)
-        plain = parts.scheme in ("http", "https") and parts.hostname and not (parts.username or parts.query)
+        plain = parts.scheme in ("http", "https") and parts.hostname and not set("@?#\\") & set(url)
         _ = parts.port
     except ValueError:
         plain = None
-    if not plain:
-        raise ValueError("`base_url` must look like https://qwed.example.com, without a user or a query")
+    if not plain or not url.isprintable():
+        raise ValueError("`base_url` must look like https://qwed.example.com, without a user, a query or a fragment")
     return url.rstrip("/")
 
 
-def _credential(text: str | None, what: str) -> str | None:
-    if text is None or not text.strip():
+def credential(text: str | None, what: str) -> str | None:
+    """The credential without white space around it; None where it is blank."""
+    if text is None or (isinstance(text, str) and not text.strip()):
         return None
-    if not text.isascii() or not text.strip().isprintable():
+    if not isinstance(text, str) or not text.isascii() or not text.strip().isprintable() or " " in text.strip():
         # Said without the text: it may be all but one character of a secret.
-        raise ValueError(f"the {what} is not one: it has characters that none has")
+        raise QWEDArgumentError(f"the {what} is not one: it has characters that none has")
     return text.strip()
 
 
@@ -78,11 +91,12 @@ class _Reading:
         if time.monotonic() > self._ends:
             raise QWEDTimeoutError("the answer did not end in time", sent=True)
 
-    def response(self, status: int, headers: Mapping[str, str]) -> Response:
-        """All of it."""
-        if headers.get("content-encoding", "identity") != "identity":
+    def response(self, response: "httpx.Response") -> Response:
+        """All of it; its connection is told where it ended."""
+        response.extensions["network_stream"].count.ended(len(self._content))
+        if response.headers.get("content-encoding", "identity") != "identity":
             raise QWEDProtocolError("the answer is compressed, which nobody asked for")
-        return Response(status, headers.get("retry-after"), bytes(self._content))
+        return Response(response.status_code, response.headers.get("retry-after"), bytes(self._content))
 
 
 def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:
@@ -101,21 +115,30 @@ def _pooled(address: Address) -> dict[str, Any]:
     import httpx
 
     limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
+    # Nothing is kept of one answer that would be told with the next question.
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     # Where nothing is encrypted and no redirect followed no certificate is met, and reading those we trust takes longer
     # than the question.
     encrypted = address.base_url.startswith("https:")
-    return {"limits": limits, "follow_redirects": False, "verify": encrypted}
+    return {"limits": limits, "follow_redirects": False, "verify": encrypted, "cookies": no_cookies}
 
 
-def _failure(error: Exception, base_url: str) -> QWEDConnectionError:
+def _failure(error: Exception, base_url: str, errand: "Errand") -> QWEDError:
     import httpx
 
-    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.ProxyError)
-    sent = not isinstance(error, unsent)
-    if isinstance(error, httpx.TimeoutException):
-        return QWEDTimeoutError(f"{base_url} did not answer in time", sent=sent)
+    if isinstance(error, QWEDError):
+        return error
+    if isinstance(error, httpx.TimeoutException | TimeoutError):
+        return QWEDTimeoutError(f"{base_url} did not answer in time", sent=errand.sent)
     told = str(error) or type(error).__name__
-    return QWEDConnectionError(f"{base_url} could not be asked: {told}", sent=sent)
+    return QWEDConnectionError(f"{base_url} could not be asked: {told}", sent=errand.sent)
+
+
+def _surprises() -> tuple[type[Exception], ...]:
+    """What asking can end with: beside the errors of HTTP a proxy that is none, a client that another thread closed."""
+    import httpx
+
+    return (QWEDError, httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError, ValueError, ImportError)
 
 
 class SyncTransport:
@@ -128,28 +151,31 @@ class SyncTransport:
 
     def send(self, attempt: Attempt) -> Outcome:
         """What came of it; a connection that broke is a value."""
-        import httpx
+        from qwed_sdk.lines import errand
 
         reading = _Reading(attempt)
-        try:
-            with self._pool().stream(**_arguments(self.address, attempt)) as response:
-                for chunk in response.iter_raw():
-                    reading.add(chunk)
-                return reading.response(response.status_code, response.headers)
-        except QWEDError as error:
-            return error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return _failure(error, self.address.base_url)
+        with errand(attempt.seconds) as begun:
+            try:
+                with self._pool().stream(**_arguments(self.address, attempt)) as response:
+                    for chunk in response.iter_raw():
+                        reading.add(chunk)
+                    return reading.response(response)
+            except _surprises() as error:
+                return _failure(error, self.address.base_url, begun)
 
     def _pool(self) -> "httpx.Client":
+        client = self._client
         # The child of a fork must not read answers from its parent's connections.
-        if self._client is None or self._pid != os.getpid():
+        if client is None or self._pid != os.getpid():
             import httpx
 
-            self._client, self._pid = httpx.Client(**_pooled(self.address)), os.getpid()
+            from qwed_sdk.lines import strung
+
+            client = strung(httpx.Client(**_pooled(self.address)))
+            self._client, self._pid = client, os.getpid()
             # For whoever uses no `with`: the connections end with the client.
-            weakref.finalize(self, _close, self._client, self._pid)
-        return self._client
+            weakref.finalize(self, _close, client, self._pid)
+        return client
 
     def close(self) -> None:
         """Close what is open; the next request opens anew."""
@@ -165,46 +191,44 @@ def _close(client: "httpx.Client", pid: int) -> None:
 
 
 class AsyncTransport:
-    """A pool of connections for one event loop; in another loop it begins another."""
+    """A pool of connections for each event loop."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._client: httpx.AsyncClient | None = None
-        self._home: tuple[int, object] | None = None
+        self._clients: weakref.WeakKeyDictionary[Any, httpx.AsyncClient] = weakref.WeakKeyDictionary()
+        self._pid = os.getpid()
 
     async def send(self, attempt: Attempt) -> Outcome:
         """What came of it; a connection that broke is a value."""
-        import httpx
+        import anyio
+
+        from qwed_sdk.lines import errand
 
         reading = _Reading(attempt)
-        try:
-            async with self._pool().stream(**_arguments(self.address, attempt)) as response:
-                async for chunk in response.aiter_raw():
-                    reading.add(chunk)
-                return reading.response(response.status_code, response.headers)
-        except QWEDError as error:
-            return error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return _failure(error, self.address.base_url)
+        with errand(attempt.seconds) as begun:
+            try:
+                with anyio.fail_after(attempt.seconds):
+                    async with self._pool().stream(**_arguments(self.address, attempt)) as response:
+                        async for chunk in response.aiter_raw():
+                            reading.add(chunk)
+                        return reading.response(response)
+            except _surprises() as error:
+                return _failure(error, self.address.base_url, begun)
 
     def _pool(self) -> "httpx.AsyncClient":
-        home = (os.getpid(), _loop())
-        if self._client is None or self._home != home:
+        if self._pid != os.getpid():
+            self._clients, self._pid = weakref.WeakKeyDictionary(), os.getpid()
+        client = self._clients.get(running_loop())
+        if client is None:
             import httpx
 
-            self._client, self._home = httpx.AsyncClient(**_pooled(self.address)), home
-        return self._client
+            from qwed_sdk.lines import async_strung
+
+            client = self._clients[running_loop()] = async_strung(httpx.AsyncClient(**_pooled(self.address)))
+        return client
 
     async def close(self) -> None:
-        """Close what is open; the next request opens anew."""
-        client, self._client = self._client, None
-        if client is not None and self._home == (os.getpid(), _loop()):
+        """Close what is open in this event loop; the next request opens anew."""
+        client = self._clients.pop(running_loop(), None)
+        if client is not None and self._pid == os.getpid():
             await client.aclose()
-
-
-def _loop() -> object:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        # Another library's loop, such as trio's: it has one per thread.
-        return None

@@ -5,10 +5,11 @@ is decided here (what is sent again, how long is waited, what an answer means) i
 """
 
 import json
+import math
 import random
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ import msgspec
 
 from qwed.words import Decision, ErrorCode
 from qwed_sdk.errors import (
+    QWEDArgumentError,
     QWEDConnectionError,
     QWEDError,
     QWEDProtocolError,
@@ -23,6 +25,7 @@ from qwed_sdk.errors import (
     QWEDTimeoutError,
     error_class,
 )
+from qwed_sdk.shape import contradiction
 
 T = TypeVar("T")
 
@@ -30,6 +33,8 @@ LARGEST = 64 << 20
 """Bytes of an answer that is read whole."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
+LONGEST = 86_400.0
+"""Seconds anybody waits for anything."""
 _TRIED_AGAIN = frozenset({502, 503, 504})
 _decode = msgspec.json.decode
 # The one of the standard library: msgspec writes NaN as null, and what was verified would not be what is done.
@@ -44,7 +49,7 @@ class Request:
     path: str
     body: bytes | None = None
     query: Mapping[str, str] | None = None
-    agent_token: str | None = None
+    agent_token: str | None = field(default=None, repr=False)
     idempotency_key: str | None = None
     repeatable: bool = False
     """Whether asking twice is the same as asking once; otherwise only what was never sent is sent again."""
@@ -77,13 +82,17 @@ class Pause(NamedTuple):
 class Turns(Protocol):
     """What only one call may hold at a time: a conversation, whose steps must arrive in order."""
 
-    @property
-    def lock(self) -> Any:
-        """What a blocking client takes."""
+    def hold(self, seconds: float) -> bool:
+        """Take the turn, blocking; whether it came in time."""
 
-    @property
-    def async_lock(self) -> Any:
-        """What an awaiting client takes."""
+    def free(self) -> None:
+        """Give it back."""
+
+    async def hold_awaiting(self, seconds: float) -> bool:
+        """Take the turn, awaiting; whether it came in time."""
+
+    def free_awaiting(self) -> None:
+        """Give it back."""
 
 
 class Hold(NamedTuple):
@@ -104,6 +113,23 @@ class Policy(NamedTuple):
     timeout: float
     retries: int
 
+    def checked(self) -> "Policy":
+        """The same, where it is one."""
+        whole = isinstance(self.retries, int) and not isinstance(self.retries, bool)
+        if not whole or self.retries < 0:
+            raise QWEDArgumentError(f"`retries` is a whole number from 0, not `{self.retries}`")
+        timeout = seconds(self.timeout, "timeout")
+        if not timeout:
+            raise QWEDArgumentError("with a `timeout` of 0 nothing is asked: give some seconds")
+        return Policy(timeout, self.retries)
+
+
+def seconds(value: float, name: str) -> float:
+    """A time that somebody can wait; a day where it is more."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value < 0:
+        raise QWEDArgumentError(f"`{name}` is a number of seconds from 0, not `{value}`")
+    return float(min(value, LONGEST))
+
 
 Call = Generator[Request | Pause | Hold | Free, Any, T]
 """A verb: yields what it needs, returns what came of it."""
@@ -117,10 +143,7 @@ def steps_of(call: Call[T], policy: Policy) -> Generator[Step, Any, T]:
     try:
         wanted = next(call)
         while True:
-            if not isinstance(wanted, Request):
-                wanted = call.send((yield wanted))
-                continue
-            outcome = yield from _attempts(wanted, policy)
+            outcome = (yield from _attempts(wanted, policy)) if isinstance(wanted, Request) else (yield wanted)
             wanted = call.throw(outcome) if isinstance(outcome, QWEDError) else call.send(outcome)
     except StopIteration as end:
         result: T = end.value
@@ -144,7 +167,7 @@ def _attempts(request: Request, policy: Policy) -> Generator[Step, Any, Outcome]
 
 def _pause_after(outcome: Outcome, request: Request, attempt: int) -> float | None:
     """How long to wait before asking again; None where asking again is not safe, or would not help."""
-    backoff: float = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    backoff: float = min(FIRST_PAUSE * 2.0 ** min(attempt, 10), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
     if isinstance(outcome, QWEDConnectionError):
         return backoff if request.repeatable or not outcome.sent else None
     if isinstance(outcome, QWEDError) or not request.repeatable:
@@ -157,11 +180,12 @@ def _pause_after(outcome: Outcome, request: Request, attempt: int) -> float | No
     named = _seconds(outcome.retry_after)
     if named is None:
         return backoff
-    return named if named <= LONGEST_PAUSE else None
+    return max(named, backoff) if named <= LONGEST_PAUSE else None
 
 
 def _seconds(header: str | None) -> float | None:
-    return float(header) if header is not None and header.isdecimal() and len(header) < 10 else None
+    digits = header or ""
+    return float(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
 
 
 def ask(
@@ -174,17 +198,20 @@ def ask(
     must_have: str | None = None,
     **how: Any,
 ) -> Call[dict[str, Any]]:
-    """The JSON object the server answers with; a typed error for everything that is neither that nor a decision."""
+    """The JSON object the server answers with; a typed error for everything that is neither that nor a decision.
+
+    `must_have` names a text without which it is no answer.
+    """
     response = yield Request(
         method=method,
         path=path,
         body=None if body is None else encoded(body),
-        query=None if query is None else {name: _text(value) for name, value in query.items() if value is not None},
+        query=None if query is None else in_query(query),
         repeatable=method == "GET" if repeatable is None else repeatable,
         **how,
     )
     members = _read(response)
-    if must_have is not None and members.get(must_have) is None:
+    if must_have is not None and (not isinstance(members.get(must_have), str) or not members[must_have]):
         raise QWEDProtocolError(f"an answer without `{must_have}`: is this a qwed server?", status=response.status)
     return members
 
@@ -197,10 +224,24 @@ def encoded(body: Mapping[str, Any]) -> bytes:
         raise QWEDRequestError(f"the request is no JSON: {error}") from None
 
 
+def in_query(values: Mapping[str, Any]) -> dict[str, str]:
+    """Those that have a value, as text."""
+    return {name: sendable(_text(value), name) for name, value in values.items() if value is not None}
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def sendable(text: str, name: str) -> str:
+    """The text, where it can be told in an address."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise QWEDArgumentError(f"`{name}` holds half of a character") from None
+    return text
 
 
 def _read(response: Response) -> dict[str, Any]:
@@ -236,6 +277,9 @@ def _consistent(members: dict[str, Any], decision: Any, response: Response) -> d
             f"the decision `{str(decision)[:40]}` under status {response.status} is none of the protocol",
             status=response.status,
         )
+    wrong = contradiction(members, response.content)
+    if wrong is not None:
+        raise QWEDProtocolError(f"a decision that is none of the protocol: {wrong}", status=response.status)
     return members
 
 
@@ -246,13 +290,13 @@ def problem_of(response: Response) -> Exception:
         return QWEDProtocolError(
             f"status {response.status} without an error of the protocol: is this a qwed server?", status=response.status
         )
-    details = error.get("details")
+    details, suggestion = error.get("details"), error.get("suggestion")
     return error_class(response.status)(
         str(error.get("message", "")),
         code=error["code"],
         status=response.status,
         details=details if isinstance(details, dict) else None,
-        suggestion=error.get("suggestion"),
+        suggestion=suggestion if isinstance(suggestion, str) else None,
         retry_after=_seconds(response.retry_after),
     )
 
@@ -261,9 +305,9 @@ def at(*parts: str) -> str:
     """A path, each part quoted so that an id never leads elsewhere."""
     for part in parts:
         if not isinstance(part, str):
-            raise TypeError(f"an id is text, not {type(part).__name__}")
-        if part in ("", ".", ".."):
-            raise ValueError(f"`{part}` is no id")
+            raise QWEDArgumentError(f"an id is text, not {type(part).__name__}")
+        if sendable(part, "id") in ("", ".", ".."):
+            raise QWEDArgumentError(f"`{part}` is no id")
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 

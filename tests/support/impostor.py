@@ -50,6 +50,33 @@ def drips(line: socket.socket) -> None:
         line.sendall(b" ")
 
 
+def drips_headers(line: socket.socket) -> None:
+    """Goes on with one header for ever."""
+    line.sendall(b"HTTP/1.1 200 So\r\nx: ")
+    gone = threading.Event()
+    while not gone.wait(0.01):
+        line.sendall(b"x")
+
+
+def says_soon(line: socket.socket) -> None:
+    """Announces an answer for ever, and never gives it."""
+    gone = threading.Event()
+    while not gone.wait(0.01):
+        line.sendall(b"HTTP/1.1 103 Soon\r\nlink: x\r\n\r\n")
+
+
+def says_in_one_breath(*bodies: Any) -> Behave:
+    """Answers with the first body, the others right behind it; then closes when another question comes."""
+    contents = [json.dumps(body).encode() for body in bodies]
+    data = b"".join(b"HTTP/1.1 200 So\r\ncontent-length: %d\r\n\r\n%s" % (len(each), each) for each in contents)
+
+    def behave(line: socket.socket) -> None:
+        line.sendall(data)
+        line.recv(1)
+
+    return behave
+
+
 class Impostor:
     """Behaves as written, one behaviour for each request and the last from then on."""
 

@@ -76,5 +76,12 @@ class Reply(Record):
     __hash__ = None  # type: ignore[assignment] # JSON inside can hold lists: no Mapping of ours is a key
 
     def __repr__(self) -> str:
-        shown = {name: "..." if name in SHOWN_ONCE else value for name, value in self._plain().items()}
-        return f"{type(self).__name__}({shown!r})"
+        return f"{type(self).__name__}({_shown(self._plain())!r})"
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    if isinstance(value, dict):
+        return {name: "..." if name in SHOWN_ONCE else _shown(each) for name, each in value.items()}
+    return value

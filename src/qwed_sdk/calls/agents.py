@@ -1,5 +1,6 @@
 """Spec 3 to 8: agents, what they ask, how they stand."""
 
+import math
 import secrets
 import time
 from collections.abc import Mapping
@@ -7,11 +8,14 @@ from datetime import date
 from typing import Any
 
 from qwed_sdk.calls.pages import listed
+from qwed_sdk.errors import QWEDArgumentError, QWEDProtocolError
 from qwed_sdk.records import Action, Agent, Answer, Known
-from qwed_sdk.wire import Call, Request, ask, at, given, problem_of
+from qwed_sdk.wire import Call, Pause, Request, ask, at, given, in_query, problem_of, seconds
 
 LONGEST_POLL = 30
 """Seconds the server holds one question back."""
+BETWEEN_LOOKS = 0.25
+"""Seconds before it is asked again, where it does not hold it back."""
 LARGEST_REPORT = 1 << 30
 
 
@@ -43,7 +47,7 @@ def register_agent(
 
 def get_agent(agent_id: str, agent_token: str | None = None) -> Call[Agent]:
     """An agent as it stands now."""
-    return Agent((yield from ask("GET", at("agents", agent_id), agent_token=agent_token)))
+    return Agent((yield from ask("GET", at("agents", agent_id), agent_token=agent_token, must_have="agent_id")))
 
 
 def list_agents(limit: int = 100) -> Call[list[Agent]]:
@@ -82,7 +86,9 @@ def verify_tool_call(
 
 def _decided(path: str, body: Mapping[str, Any], token: str | None, key: str | None) -> Call[Answer]:
     # With a key the same question is decided, charged and logged once, however often the connection breaks.
-    key = key or secrets.token_hex(16)
+    key = secrets.token_hex(16) if key is None else key
+    if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key.strip():
+        raise QWEDArgumentError("`idempotency_key` is printable ASCII")
     return Answer(
         (
             yield from ask(
@@ -100,21 +106,28 @@ def get_action(agent_id: str, action_id: str, agent_token: str | None = None) ->
 def wait_for_decision(
     agent_id: str, action_id: str, timeout: float = 300.0, agent_token: str | None = None
 ) -> Call[Action]:
-    """The action once a person has decided, or as it stands after `timeout` seconds."""
-    ends = time.monotonic() + timeout
+    """The action once a person has decided, or as it stands after `timeout` seconds (a day at most)."""
+    ends = time.monotonic() + seconds(timeout, "timeout")
     while True:
-        seconds = max(0, min(LONGEST_POLL, int(ends - time.monotonic() + 0.999)))
-        action = yield from _action(agent_id, action_id, seconds, agent_token)
-        if not action.is_pending or time.monotonic() >= ends:
+        asked = time.monotonic()
+        wait = max(0, min(LONGEST_POLL, math.ceil(ends - asked)))
+        action = yield from _action(agent_id, action_id, wait, agent_token)
+        left = ends - time.monotonic()
+        if not action.is_pending or left <= 0:
             return action
+        if time.monotonic() - asked < BETWEEN_LOOKS:
+            yield Pause(min(BETWEEN_LOOKS, left))
 
 
-def _action(agent_id: str, action_id: str, seconds: int, token: str | None) -> Call[Action]:
+def _action(agent_id: str, action_id: str, wait: int, token: str | None) -> Call[Action]:
     path = at("agents", agent_id, "actions", action_id)
-    query = {"wait": seconds} if seconds else None
-    return Action(
-        (yield from ask("GET", path, query=query, patience=float(seconds), agent_token=token, must_have="decision"))
+    query = {"wait": wait} if wait else None
+    action = Action(
+        (yield from ask("GET", path, query=query, patience=float(wait), agent_token=token, must_have="decision"))
     )
+    if action.action_id != action_id:
+        raise QWEDProtocolError(f"the server answered for another action than `{action_id}`")
+    return action
 
 
 def log_execution(
@@ -184,12 +197,12 @@ def file_complaint(agent_id: str, reason: str) -> Call[Agent]:
 
 
 def _standing(agent_id: str, verb: str, reason: str) -> Call[Agent]:
-    return Agent((yield from ask("POST", at("agents", agent_id, verb), {"reason": reason})))
+    return Agent((yield from ask("POST", at("agents", agent_id, verb), {"reason": reason}, must_have="agent_id")))
 
 
 def rotate_token(agent_id: str) -> Call[Agent]:
     """A new token for the agent; the old one opens nothing any more."""
-    return Agent((yield from ask("POST", at("agents", agent_id, "rotate-token"))))
+    return Agent((yield from ask("POST", at("agents", agent_id, "rotate-token"), must_have="agent_token")))
 
 
 def suspend_all(reason: str) -> Call[Known]:
@@ -210,9 +223,8 @@ def compliance_report(
 ) -> Call[bytes]:
     """Spec 7.3: what an auditor is handed about an agent, as `pdf`, `json` or `csv`; the last thirty days."""
     period = {"format": format, "from": since, "to": until}
-    query = {name: str(value) for name, value in period.items() if value is not None}
     path = at("agents", agent_id, "compliance-report")
-    response = yield Request(method="GET", path=path, query=query, repeatable=True, largest=LARGEST_REPORT)
+    response = yield Request(method="GET", path=path, query=in_query(period), repeatable=True, largest=LARGEST_REPORT)
     if response.status != 200:
         raise problem_of(response)
     content: bytes = response.content

@@ -5,16 +5,18 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from qwed.words import Decision, NotCanonical, sha256_of
+from qwed.words import Decision, NotCanonical, canonical, sha256_of
 from qwed_sdk.calls.own import Bound, Proposed, asked, log_execution, wait_for_decision
 from qwed_sdk.errors import ActionDenied, ActionPending, QWEDError
 from qwed_sdk.plain import NotPlain, plain
 from qwed_sdk.records import Answer
-from qwed_sdk.wire import Call
+from qwed_sdk.wire import Call, seconds
 
 log = logging.getLogger("qwed_sdk")
 
 TOOL_CALL = "tool_call"
+LARGEST_RESULT = 64 << 20
+"""Characters of a result that is hashed."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Rules:
     wait: float = 0.0
 
     def __post_init__(self) -> None:
+        seconds(self.wait, "wait")
         for tool, row in self.actions.items():
             if not row.get("type") or set(row) - {"type", "query", "code", "target"}:
                 raise ValueError(f"the action of `{tool}` has a `type`, and names arguments for query, code or target")
@@ -44,6 +47,9 @@ class Permit(NamedTuple):
         """The proof that it was permitted."""
         return self.answer.attestation
 
+    def __bool__(self) -> bool:
+        return True
+
 
 class Refusal(NamedTuple):
     """The tool must not run."""
@@ -54,6 +60,10 @@ class Refusal(NamedTuple):
     suggestion: str | None = None
     decision: str = Decision.DENIED
     answer: Answer | None = None
+
+    def __bool__(self) -> bool:
+        # A tuple is true, and `if checkpoint.before(...)` would run what was refused.
+        return False
 
     def __str__(self) -> str:
         return str(self.error())
@@ -78,21 +88,26 @@ def before(
     try:
         action = action_of(rules, tool, arguments)
         conversation = bound.conversations.present if run is None else bound.conversations.of_run(run)
-        answer = yield from asked(bound, conversation, None, Proposed(action, rules.options))
+        first = answer = yield from asked(bound, conversation, None, Proposed(action, rules.options))
         if answer.is_pending and rules.wait > 0 and answer.action_id is not None:
             answer = yield from wait_for_decision(bound, answer.action_id, rules.wait)
             if Decision(answer.decision).permits and answer.attestation is None:
                 return Refusal(tool, "it was permitted, but the agent was stopped since, or the permission revoked")
+        if not _same(action, action_of(rules, tool, arguments)):
+            return Refusal(tool, "its arguments were changed while they were verified", answer=answer)
     except NotPlain as error:
         return Refusal(tool, f"its arguments cannot be verified: {error}")
     except QWEDError as error:
         return Refusal(tool, f"it could not be verified: {error.message}", error.code, error.suggestion)
-    return settled(rules, tool, arguments, answer)
+    # What is looked up later may have a secret hidden in it, which is not what the tool should be given.
+    return settled(rules, tool, arguments, answer, first.corrected)
 
 
 def action_of(rules: Rules, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The action that a call is."""
-    values = {name: plain(value, name) for name, value in arguments.items()}
+    if not isinstance(arguments, Mapping) or not isinstance(tool, str) or not tool:
+        raise NotPlain("a call is the name of a tool and a mapping of arguments")
+    values: dict[str, Any] = plain(arguments)
     row = rules.actions.get(tool)
     if row is None:
         return {"type": TOOL_CALL, "tool": tool, "parameters": values}
@@ -109,18 +124,30 @@ def _text(value: Any, argument: str) -> str:
     return value
 
 
-def settled(rules: Rules, tool: str, arguments: Mapping[str, Any], answer: Answer) -> Permit | Refusal:
-    """What an answer means for the tool: the arguments it may run with, or why it may not."""
+def settled(
+    rules: Rules,
+    tool: str,
+    arguments: Mapping[str, Any],
+    answer: Answer,
+    corrected: Mapping[str, Any] | None = None,
+) -> Permit | Refusal:
+    """What an answer means for the tool: the arguments it may run with, or why it may not.
+
+    `corrected` is the repair where it came before the answer.
+    """
+    corrected = answer.corrected if corrected is None else corrected
     decision = Decision(answer.decision)
-    if not decision.permits or answer.action_id is None:
+    if not decision.permits:
         return _refusal(tool, answer)
-    if answer.corrected is None:
+    if not answer.action_id:
+        return Refusal(tool, "it was permitted without an id to log it under", answer=answer)
+    if corrected is None:
         if decision is Decision.CORRECTED:
             return Refusal(tool, "it was corrected, but the correction did not come", answer=answer)
         return Permit(tool, answer.action_id, dict(arguments), answer)
     try:
-        repaired = _repaired(rules, tool, arguments, answer.corrected)
-    except (NotPlain, KeyError, TypeError):
+        repaired = _repaired(rules, tool, arguments, corrected)
+    except NotPlain:
         return Refusal(tool, "it was corrected in a way that its arguments cannot take", answer=answer)
     return Permit(tool, answer.action_id, repaired, answer)
 
@@ -133,13 +160,38 @@ def _refusal(tool: str, answer: Answer) -> Refusal:
 
 def _repaired(rules: Rules, tool: str, arguments: Mapping[str, Any], corrected: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the repair in them; those it left alone stay the objects they are."""
+    action, values = action_of(rules, tool, arguments), plain(arguments)
+    parameters = corrected.get("parameters") or {}
+    if not isinstance(parameters, dict) or _frame(corrected) != _frame(action):
+        raise NotPlain("a correction is the same action with other values")
     row = rules.actions.get(tool, {})
-    repaired = {argument: corrected[member] for member, argument in row.items() if member != "type"}
-    repaired |= corrected.get("parameters") or {}
+    repaired = {argument: _text(corrected[member], argument) for member, argument in row.items() if member != "type"}
+    repaired |= parameters
     return {
-        name: arguments[name] if name in arguments and plain(arguments[name], name) == value else value
+        name: arguments[name] if _same(values[name], value) else _alike(values[name], value, name)
         for name, value in repaired.items()
     }
+
+
+def _frame(action: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a repair leaves alone: which action it is, and which values it has."""
+    parameters = action.get("parameters") or {}
+    return action.get("type"), action.get("tool"), set(action) - {"parameters"}, set(parameters)
+
+
+def _alike(value: Any, repaired: Any, name: str) -> Any:
+    kinds = {type(value), type(repaired)}
+    if len(kinds) > 1 and kinds != {int, float}:
+        raise NotPlain(f"`{name}` is of another kind")
+    return repaired
+
+
+def _same(one: Any, other: Any) -> bool:
+    # Not `==`, to which 1 and True are the same.
+    try:
+        return canonical(one) == canonical(other)
+    except NotCanonical:
+        return False
 
 
 def after(bound: Bound, permit: Permit, success: bool, result: Any = None) -> Call[bool]:
@@ -156,6 +208,6 @@ def after(bound: Bound, permit: Permit, success: bool, result: Any = None) -> Ca
 def _hash_of(result: Any) -> str | None:
     """None where there is no result, or none that is JSON."""
     try:
-        return None if result is None else f"sha256:{sha256_of(plain(result, 'result'))}"
+        return None if result is None else f"sha256:{sha256_of(plain(result, 'result', LARGEST_RESULT))}"
     except (NotPlain, NotCanonical):
         return None

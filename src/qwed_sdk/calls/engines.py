@@ -2,16 +2,18 @@
 
 import base64
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from qwed_sdk.errors import QWEDRequestError
 from qwed_sdk.records import Batch, Result
-from qwed_sdk.wire import Call, Pause, ask, at, given
+from qwed_sdk.wire import Call, Pause, ask, at, given, seconds
 
 LARGEST_FILE = 10 << 20
 """Bytes the server takes of a file."""
+LONGEST_MS = 60_000
 _BETWEEN_LOOKS = 0.25
 _LONGEST_LOOK = 2.0
 
@@ -126,9 +128,17 @@ def verify_consensus(
 
 
 def verify_batch(
-    items: Sequence[str | Mapping[str, Any]], options: Mapping[str, Any] | None = None, *, wait: bool = True
+    items: Sequence[str | Mapping[str, Any]],
+    options: Mapping[str, Any] | None = None,
+    *,
+    wait: bool = True,
+    timeout: float = 3600.0,
 ) -> Call[Batch]:
-    """Verify up to 100 items, each a query or `{query, type?, params?}`; without `wait` the job as it has begun."""
+    """Verify up to 100 items, each a query or `{query, type?, params?}`.
+
+    The job once it is over, or as it stands after `timeout` seconds; without `wait` as it has begun.
+    """
+    ends = time.monotonic() + seconds(timeout, "timeout")
     listed = [{"query": item} if isinstance(item, str) else dict(item) for item in items]
     batch = Batch(
         (
@@ -138,7 +148,7 @@ def verify_batch(
         )
     )
     pause = _BETWEEN_LOOKS
-    while wait and not batch.is_over:
+    while wait and not batch.is_over and time.monotonic() < ends:
         yield Pause(pause)
         pause = min(pause * 1.5, _LONGEST_LOOK)
         batch = yield from get_batch_status(batch.job_id)
@@ -154,7 +164,8 @@ def _verdict(path: str, **fields: Any) -> Call[Result]:
     # Asking an engine changes nothing, so it may be asked again.
     options = fields.get("options") or {}
     milliseconds = options.get("timeout_ms")
-    patience = milliseconds / 1000 if isinstance(milliseconds, int) else 0.0
+    # More than the server grants is refused by it at once.
+    patience = min(max(milliseconds, 0), LONGEST_MS) / 1000 if isinstance(milliseconds, int) else 0.0
     return Result(
         (yield from ask("POST", path, given(**fields), repeatable=True, patience=patience, must_have="status"))
     )
@@ -173,3 +184,5 @@ def _read(path: Path) -> bytes:
             return file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise QWEDRequestError(f"`{path}` cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise QWEDRequestError(f"this path cannot be read: {error}") from None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qwed_sdk.calls.pages import listed
+from qwed_sdk.calls.pages import entries_of, listed
 from qwed_sdk.records import Action, Approval, Known
 from qwed_sdk.wire import Call, ask, at, given
 
@@ -16,7 +16,7 @@ def list_approvals(state: str | None = None, agent_id: str | None = None, limit:
 
 def get_approval(approval_id: str) -> Call[Approval]:
     """One approval."""
-    return Approval((yield from ask("GET", at("approvals", approval_id))))
+    return Approval((yield from ask("GET", at("approvals", approval_id), must_have="approval_id")))
 
 
 def approve(approval_id: str, reason: str, approver: str | None = None) -> Call[Approval]:
@@ -31,7 +31,7 @@ def reject(approval_id: str, reason: str, approver: str | None = None) -> Call[A
 
 def _resolved(approval_id: str, verb: str, reason: str, approver: str | None) -> Call[Approval]:
     body = given(reason=reason, approver=approver)
-    return Approval((yield from ask("POST", at("approvals", approval_id, verb), body)))
+    return Approval((yield from ask("POST", at("approvals", approval_id, verb), body, must_have="approval_id")))
 
 
 def create_organisation(name: str) -> Call[Known]:
@@ -46,7 +46,7 @@ def create_key(name: str, role: str = "member") -> Call[Known]:
 
 def list_keys() -> Call[list[Known]]:
     """The organisation's keys, without their secrets."""
-    return [Known(found) for found in (yield from ask("GET", "/keys"))["keys"]]
+    return [Known(found) for found in entries_of((yield from ask("GET", "/keys")), "keys")]
 
 
 def revoke_key(key_id: str) -> Call[Known]:
@@ -61,7 +61,7 @@ def list_changes(limit: int = 100) -> Call[list[Action]]:
 
 def list_tools() -> Call[list[Known]]:
     """Spec 5.3: the tool registry."""
-    return [Known(found) for found in (yield from ask("GET", "/tools"))["tools"]]
+    return [Known(found) for found in entries_of((yield from ask("GET", "/tools")), "tools")]
 
 
 def put_tool(name: str, risk_level: str, **fields: Any) -> Call[Known]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from qwed_sdk.calls.pages import entries_of
 from qwed_sdk.records import Known
 from qwed_sdk.wire import Call, Request, ask, at, object_in, problem_of
 
@@ -53,8 +54,7 @@ def audit_head() -> Call[Known]:
 def audit_entries(from_index: int = 0, limit: int = 100) -> Call[list[dict[str, Any]]]:
     """Leaves of the log."""
     query = {"from_index": from_index, "limit": limit}
-    entries: list[dict[str, Any]] = (yield from ask("GET", "/audit/entries", query=query))["entries"]
-    return entries
+    return entries_of((yield from ask("GET", "/audit/entries", query=query)), "entries")
 
 
 def audit_inclusion(index: int | None = None, size: int | None = None, activity_id: str | None = None) -> Call[Known]:

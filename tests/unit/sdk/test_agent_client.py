@@ -1,12 +1,17 @@
 """INTERFACES 5: the client of one agent keeps its conversation and counts its steps, whatever becomes of answers."""
 
 import asyncio
+import json
+import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from qwed_sdk import (
+    Checkpoint,
     QWEDAgentClient,
     QWEDAsyncAgentClient,
     QWEDAsyncClient,
@@ -14,10 +19,11 @@ from qwed_sdk import (
     QWEDClient,
     QWEDConnectionError,
     QWEDServerError,
+    QWEDTimeoutError,
 )
 from qwed_sdk.conversation import MOST, Conversations
 from tests.frameworks.table import nobody_at
-from tests.support.impostor import Behave, hangs_up, impostor, says
+from tests.support.impostor import Behave, Impostor, hangs_up, impostor, keeps_silent, says
 from tests.support.server import Server
 
 
@@ -189,3 +195,99 @@ def test_waiting_for_a_person(client: QWEDClient, agent: QWEDAgentClient) -> Non
         action = waiting.result(timeout=60)
     assert (action.decision, action.first_decision) == ("APPROVED", "PENDING")
     assert agent.log_execution(action.action_id, True, action.attestation, result="sent").execution["success"] is True
+
+
+APPROVED = says(200, {"decision": "APPROVED", "action_id": "act_1"})
+
+
+def contexts(other: Impostor) -> list[tuple[str, int]]:
+    told = (json.loads(heard.body)["context"] for heard in other.heard)
+    return [(each["conversation_id"], each["step_number"]) for each in told]
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_fork_in_the_middle_of_a_turn_leaves_the_child_one_of_its_own() -> None:
+    forked = threading.Event()
+
+    def waits(line: Any) -> None:
+        forked.wait(20)
+        APPROVED(line)
+
+    with impostor(waits, APPROVED) as other:
+        agent = QWEDAgentClient("agent_1", "t", base_url=other.url)
+        with ThreadPoolExecutor(1) as threads:
+            asking = threads.submit(agent.verify_action, claim(1))
+            while not other.heard:
+                assert not asking.done()
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if agent.verify_action(claim(2)).decision == "APPROVED" else 1)
+            assert os.waitpid(child, 0)[1] == 0
+            forked.set()
+            asking.result()
+        agent.verify_action(claim(3))
+    parent, child_told, later = contexts(other)
+    assert (parent[1], child_told[1], later) == (1, 1, (parent[0], 2))
+    assert child_told[0] != parent[0]
+
+
+def test_loops_that_share_a_conversation_take_turns() -> None:
+    with impostor(APPROVED) as other:
+        agent = QWEDAsyncAgentClient("agent_1", "t", base_url=other.url)
+
+        async def ask() -> None:
+            await asyncio.gather(*(agent.verify_action(claim(number)) for number in range(5)))
+            await agent.client.aclose()
+
+        with ThreadPoolExecutor(2) as threads:
+            for done in [threads.submit(asyncio.run, ask()) for _ in range(2)]:
+                done.result()
+    assert [step for _, step in contexts(other)] == list(range(1, 11))
+
+
+def test_a_turn_that_does_not_come_in_time_is_not_waited_for() -> None:
+    agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", "http://127.0.0.1:9", 0.1, retries=0))
+    present = agent.bound.conversations.present
+    assert present.hold(1)
+    with pytest.raises(QWEDTimeoutError, match="conversation"):
+        agent.verify_action(claim(1))
+    awaiting = QWEDAsyncAgentClient("agent_1", "t", base_url="http://127.0.0.1:9", timeout=0.1)
+    assert awaiting.bound.conversations.present.hold(1)
+    with pytest.raises(QWEDTimeoutError, match="conversation"):
+        asyncio.run(awaiting.verify_action(claim(1)))
+    assert present.next_step == 1
+
+
+def test_an_interrupted_call_gives_its_turn_back() -> None:
+    class Interrupted(BaseException):
+        pass
+
+    def interrupt(*_: Any) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with impostor(keeps_silent, APPROVED) as other:
+            agent = QWEDAgentClient("agent_1", "t", base_url=other.url)
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(Interrupted):
+                agent.verify_action(claim(1))
+            assert agent.verify_action(claim(2)).decision == "APPROVED"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # Whether the first was decided nobody knows.
+    assert contexts(other)[-1][1] == 2
+
+
+def test_the_kind_of_client_is_looked_at_before_anything_is_asked() -> None:
+    with pytest.raises(TypeError, match="QWEDAsyncAgentClient"):
+        QWEDAgentClient("agent_1", client=QWEDAsyncClient("k"))  # type: ignore[arg-type]
+    for client in (QWEDAsyncAgentClient("agent_1"), QWEDAsyncClient("k"), "agent_1"):
+        with pytest.raises(TypeError, match="Checkpoint"):
+            Checkpoint(client)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("agent_id", ["..", ".", "\ud800", 5])
+def test_an_agent_that_is_none_has_no_client(agent_id: Any) -> None:
+    with pytest.raises(ValueError, match="id"):
+        QWEDAgentClient(agent_id)

@@ -1,6 +1,9 @@
 """Ruling 4.9: a body with a decision is returned, everything else is a typed error; nothing is believed by mistake."""
 
 import asyncio
+import socket
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -19,7 +22,17 @@ from qwed_sdk import (
     QWEDServerError,
     QWEDTimeoutError,
 )
-from tests.support.impostor import Behave, drips, hangs_up, impostor, keeps_silent, says, sends
+from tests.support.impostor import (
+    Behave,
+    drips,
+    drips_headers,
+    hangs_up,
+    impostor,
+    keeps_silent,
+    says,
+    says_soon,
+    sends,
+)
 
 CONTEXT = {"conversation_id": "c", "step_number": 1}
 ERROR = {"error": {"code": "QWED-X-001", "message": "because", "details": {"a": 1}, "suggestion": "try b"}}
@@ -27,15 +40,15 @@ DENIED = {"decision": "DENIED", "error": {"code": "QWED-AGENT-002", "message": "
 APPROVED = {"decision": "APPROVED", "action_id": "act_1"}
 
 
-def verify(url: str, timeout: float = 20.0) -> Any:
+def verify(url: str, timeout: float = 20.0, query: str = "1") -> Any:
     with QWEDClient("qwed_live_x", url, timeout, retries=0) as client:
-        return client.verify_action("agent_1", {"type": "calculate", "query": "1"}, CONTEXT)
+        return client.verify_action("agent_1", {"type": "calculate", "query": query}, CONTEXT)
 
 
-def verify_awaiting(url: str, timeout: float = 20.0) -> Any:
+def verify_awaiting(url: str, timeout: float = 20.0, query: str = "1") -> Any:
     async def ask() -> Any:
         async with QWEDAsyncClient("qwed_live_x", url, timeout, retries=0) as client:
-            return await client.verify_action("agent_1", {"type": "calculate", "query": "1"}, CONTEXT)
+            return await client.verify_action("agent_1", {"type": "calculate", "query": query}, CONTEXT)
 
     return asyncio.run(ask())
 
@@ -146,3 +159,80 @@ def test_an_answer_that_is_too_large_is_not_read() -> None:
     endless = b"HTTP/1.1 200 So\r\ncontent-length: 99999999999\r\n\r\n" + b" " * (65 << 20)
     with impostor(sends(endless)) as other, pytest.raises(QWEDProtocolError, match="larger"):
         verify(other.url)
+
+
+@both
+@pytest.mark.parametrize("behave", [drips_headers, says_soon], ids=["a header without end", "promises"])
+def test_an_answer_that_does_not_begin_is_not_waited_for(ask: Any, behave: Behave) -> None:
+    with impostor(behave) as other, pytest.raises(QWEDTimeoutError):
+        ask(other.url, timeout=0.3)
+
+
+@both
+def test_a_server_that_reads_a_little_at_a_time_is_not_waited_for(ask: Any) -> None:
+    def read_slowly() -> None:
+        line, _ = server.accept()
+        with line, suppress(OSError):
+            while not gone.wait(0.01) and line.recv(1024):
+                pass
+
+    gone = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reader = threading.Thread(target=read_slowly)
+        reader.start()
+        with pytest.raises(QWEDTimeoutError):
+            ask(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.3, query="1" * (8 << 20))
+        gone.set()
+        reader.join()
+
+
+@pytest.mark.parametrize("member", ["action_id", "approval_id", "attestation", "corrected", "verification", "error"])
+@pytest.mark.parametrize("value", [7, [1], True, 1.5], ids=repr)
+def test_a_decision_whose_members_are_of_another_kind_is_none(member: str, value: Any) -> None:
+    for decision in ("APPROVED", "DENIED", "PENDING"):
+        body = {"decision": decision, "action_id": "act_1", member: value}
+        with impostor(says(200, body)) as other, pytest.raises(QWEDProtocolError, match=member):
+            verify(other.url)
+
+
+@pytest.mark.parametrize("error", ["no", {"code": 7}, {"message": ["no"]}, {"suggestion": {}}], ids=repr)
+def test_an_error_in_a_decision_has_its_shape(error: Any) -> None:
+    with impostor(says(200, {"decision": "DENIED", "error": error})) as other, pytest.raises(QWEDProtocolError):
+        verify(other.url)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"decision": "DENIED", "action_id": "act_1", "decision": "APPROVED"}',
+        b'{"decision": "APPROVED", "action_id": "act_1", "corrected": {"query": "a", "query": "b"}}',
+        b'{"decision": "APPROVED ", "action_id": "act_1"}',
+        b'{"decision": "APPROVED\\u0000", "action_id": "act_1"}',
+        b'{"decision": "APPROVED", "action_id": "act_1"} {"decision": "DENIED"}',
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_none(raw: bytes) -> None:
+    with impostor(says(200, raw=raw)) as other, pytest.raises(QWEDProtocolError):
+        verify(other.url)
+
+
+LISTS = {"list_agents": "agents", "list_approvals": "approvals", "list_keys": "keys", "list_tools": "tools"}
+
+
+@pytest.mark.parametrize("verb", LISTS)
+@pytest.mark.parametrize("value", [None, "abc", [1], {"a": 1}], ids=repr)
+def test_a_list_that_is_none_is_an_error(verb: str, value: Any) -> None:
+    with impostor(says(200, {LISTS[verb]: value})) as other, pytest.raises(QWEDProtocolError, match=LISTS[verb]):
+        getattr(QWEDClient("k", other.url), verb)()
+
+
+def test_pages_without_entries_end_and_longer_ones_are_cut() -> None:
+    with impostor(says(200, {"agents": [], "next_cursor": "more"})) as other:
+        assert QWEDClient("k", other.url).list_agents() == []
+    with impostor(says(200, {"agents": [{"agent_id": "a"}] * 9, "next_cursor": "more"})) as other:
+        assert len(QWEDClient("k", other.url).list_agents(limit=5)) == 5
+
+
+def test_an_answer_about_another_action_is_none() -> None:
+    with impostor(says(200, {**APPROVED, "action_id": "act_2"})) as other, pytest.raises(QWEDProtocolError):
+        QWEDClient("k", other.url).get_action("agent_1", "act_1")

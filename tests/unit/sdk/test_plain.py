@@ -1,6 +1,7 @@
 """Arguments as JSON: one form for each value, and none for what has none."""
 
 import enum
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from qwed.words import canonical
-from qwed_sdk.plain import DEEPEST, NotPlain, plain
+from qwed_sdk.plain import DEEPEST, LARGEST, NotPlain, plain
 
 
 class Colour(enum.Enum):
@@ -108,3 +109,52 @@ def test_json_stays_what_it_is(value: Any) -> None:
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.integers(-(2**53), 2**53)))
 def test_what_is_plain_can_be_hashed(value: Any) -> None:
     assert canonical(plain(value, "x"))
+
+
+class Name(str, enum.Enum):  # noqa: UP042 - what StrEnum does not do: it is shown as `Name.FIRST`
+    FIRST = "first"
+
+
+class Broken(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_the_key_of_a_mapping_is_what_it_holds() -> None:
+    assert plain({Name.FIRST: 1}) == {"first": 1}
+    assert plain({Text("a"): 1}) == {"a": 1}
+
+
+def test_what_cannot_be_read_is_not_plain() -> None:
+    with pytest.raises(NotPlain, match="cannot be read"):
+        plain(Broken(), "x")
+
+
+def test_what_refers_to_itself_often_is_counted_as_often() -> None:
+    value: Any = "x"
+    for _ in range(50):
+        value = [value, value]
+    for large in (value, ["x" * 1000] * 2000, {"x" * (LARGEST + 1): 1}):
+        with pytest.raises(NotPlain, match="larger"):
+            plain(large)
+    assert plain("x" * (LARGEST - 1)) == "x" * (LARGEST - 1)
+
+
+def test_a_long_name_costs_no_more_than_a_short_one() -> None:
+    # Written out for each of its values, the name alone would be gigabytes.
+    value: Any = {"k" * 400_000: [[]] * 100_000}
+    assert plain(value) == value
+
+
+def test_a_refusal_says_where_and_stays_short() -> None:
+    with pytest.raises(NotPlain, match=r"`to\[1\]\.name` is a object"):
+        plain({"to": [1, {"name": object()}]})
+    with pytest.raises(NotPlain) as caught:
+        plain({"k" * 100_000: object()})
+    assert len(str(caught.value)) < 400

@@ -56,6 +56,8 @@ def test_a_batch_is_true_when_it_is_over_and_everything_is_verified() -> None:
     assert not batch("processing", 2, 2)
     assert not batch("completed", 0, 0)
     assert not Batch({"status": "completed"})
+    assert not Batch({"status": "completed", "summary": [1]})
+    assert not Batch({"status": "completed", "summary": {"total": "2", "verified": "2"}})
     assert batch("completed", 1, 1).results == [{"id": "0"}]
 
 
@@ -64,6 +66,7 @@ def test_a_token_is_not_shown_where_a_record_is_printed() -> None:
     assert "qwed_agent_secret" not in f"{agent!r} {agent}"
     assert agent.agent_token == "qwed_agent_secret"
     assert "qwed_live_secret" not in repr(Known({"key": "qwed_live_secret", "owner_key": "qwed_live_secret"}))
+    assert "qwed_live_secret" not in repr(Known({"keys": [{"of": {"key": "qwed_live_secret"}}]}))
 
 
 def test_equality_is_that_of_what_they_say() -> None:

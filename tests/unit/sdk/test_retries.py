@@ -13,7 +13,7 @@ APPROVED = says(200, {"decision": "APPROVED", "action_id": "act_1"})
 BUSY = says(503, {"decision": "DENIED", "error": {"code": "QWED-SYS-003", "message": "busy", "details": {}}})
 DOWN = says(503, {"error": {"code": "QWED-SYS-003", "message": "busy", "details": {}}})
 IN_FLIGHT = says(409, {"decision": "DENIED", "error": {"code": "QWED-REQ-006", "message": "in flight", "details": {}}})
-VERIFIED = says(200, {"status": "VERIFIED", "verified": True})
+VERIFIED = says(200, {"status": "VERIFIED", "verified": True, "agent_id": "agent_1"})
 CONTEXT = {"conversation_id": "c", "step_number": 1}
 
 
@@ -116,3 +116,47 @@ def test_the_body_is_the_question() -> None:
         "options": {"risk_threshold": "low"},
     }
     assert heard.headers["x-api-key"] == "qwed_live_k"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        *({"timeout": value} for value in (None, 0, -1, float("nan"), "5", True)),
+        *({"retries": value} for value in (-1, None, 1.5, True)),
+    ],
+    ids=repr,
+)
+def test_a_patience_that_is_none_is_refused_where_it_is_given(how: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(how))):
+        QWEDClient("k", "http://127.0.0.1:9", **how)
+
+
+def test_without_end_is_a_day() -> None:
+    with impostor(APPROVED) as other, QWEDClient("k", other.url, float("inf")) as client:
+        assert verify(client).decision == "APPROVED"
+
+
+@pytest.mark.parametrize("header", ["-1", "0.5", "1e9", "0", "Wed, 21 Oct 2015 07:28:00 GMT", "99999999999"])
+def test_a_time_to_come_back_that_is_none_changes_nothing(header: str) -> None:
+    later = says(503, {"decision": "DENIED"}, retry_after=header)
+    with impostor(later) as other, QWEDClient("k", other.url, retries=1) as client:
+        assert verify(client).decision == "DENIED"
+    assert len(other.heard) == 2
+
+
+@pytest.mark.parametrize("timeout", [float("nan"), -1, None, "5"])
+def test_nobody_waits_for_a_time_that_is_none(timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        QWEDClient("k", "http://127.0.0.1:9").wait_for_decision("agent_1", "act_1", timeout)
+
+
+def test_a_server_that_does_not_hold_a_question_back_is_not_asked_without_pause() -> None:
+    with impostor(says(200, {"decision": "PENDING", "action_id": "act_1"})) as other:
+        QWEDClient("k", other.url).wait_for_decision("agent_1", "act_1", timeout=0.4)
+    assert len(other.heard) <= 3
+
+
+def test_a_batch_that_is_never_over_is_given_as_it_stands() -> None:
+    begun = says(200, {"job_id": "job_1", "status": "processing"})
+    with impostor(begun) as other:
+        assert not QWEDClient("k", other.url).verify_batch(["1 = 1"], timeout=0.1)

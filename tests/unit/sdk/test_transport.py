@@ -1,14 +1,28 @@
 """Connections: reused, never shared with a child or another loop; credentials and addresses that are none."""
 
 import asyncio
+import copy
 import os
+import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from qwed_sdk import QWEDAsyncClient, QWEDClient, QWEDNotFoundError, QWEDProtocolError, QWEDRequestError
-from tests.support.impostor import impostor, says
+from qwed_sdk import (
+    ActionPending,
+    QWEDAgentClient,
+    QWEDAsyncClient,
+    QWEDClient,
+    QWEDConnectionError,
+    QWEDNotFoundError,
+    QWEDProtocolError,
+    QWEDRequestError,
+    QWEDTimeoutError,
+)
+from qwed_sdk.wire import Request
+from tests.support.impostor import impostor, says, says_in_one_breath
 from tests.support.server import Server
 
 OK = says(200, {"status": "ok"})
@@ -83,6 +97,11 @@ def test_many_threads_share_a_client(server: Server) -> None:
         "ftp://x",
         "http://",
         "http://user:secret@host",
+        "http://:secret@host",
+        "http://host\\@secret.example",
+        "http://host#x",
+        "http://host/?",
+        "http://host\n.example",
         "http://host?x=1",
         "http://host:port",
         "file:///x",
@@ -153,3 +172,117 @@ def test_a_file_that_cannot_be_read_or_is_too_large(tmp_path: Any) -> None:
         client.verify_stats("rows = 1", tmp_path / "none.csv")
     with pytest.raises(QWEDRequestError, match="bytes"):
         client.verify_image(b"x" * ((10 << 20) + 1), "it is blue")
+
+
+APPROVED, DENIED = {"decision": "APPROVED", "action_id": "act_1"}, {"decision": "DENIED"}
+
+
+def test_what_follows_an_answer_is_not_the_answer_to_the_next_question() -> None:
+    line = says_in_one_breath(DENIED, APPROVED)
+    with impostor(line, says(200, DENIED)) as other, QWEDClient("k", other.url) as client:
+        decisions = [client.verify_action("agent_1", {}, {"step_number": step}).decision for step in (1, 2)]
+    assert decisions == ["DENIED", "DENIED"]
+
+
+def test_what_follows_an_answer_is_not_awaited_either() -> None:
+    async def ask(url: str) -> list[str]:
+        async with QWEDAsyncClient("k", url) as client:
+            answers = [await client.verify_action("agent_1", {}, {"step_number": step}) for step in (1, 2)]
+            return [answer.decision for answer in answers]
+
+    with impostor(says_in_one_breath(DENIED, APPROVED), says(200, DENIED)) as other:
+        assert asyncio.run(ask(other.url)) == ["DENIED", "DENIED"]
+
+
+def test_the_late_answer_to_a_cancelled_question_is_not_the_answer_to_the_next() -> None:
+    cancelled = threading.Event()
+
+    def late(line: Any) -> None:
+        cancelled.wait(20)
+        says_in_one_breath(APPROVED)(line)
+
+    async def ask(url: str) -> str:
+        async with QWEDAsyncClient("k", url) as client:
+            asking = asyncio.create_task(client.verify_action("agent_1", {}, {"step_number": 1}))
+            while not other.heard:  # noqa: ASYNC110 - heard in another thread
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            cancelled.set()
+            return str((await client.verify_action("agent_1", {}, {"step_number": 2})).decision)
+
+    with impostor(late, says(200, DENIED)) as other:
+        assert asyncio.run(ask(other.url)) == "DENIED"
+
+
+def test_nothing_of_an_answer_is_told_with_the_next_question() -> None:
+    with impostor(says(200, {"status": "ok"}, set_cookie="a=b; Path=/")) as other, QWEDClient("k", other.url) as client:
+        client.health()
+        client.health()
+    assert "cookie" not in other.heard[1].headers
+
+
+def test_loops_that_share_an_async_client_have_connections_of_their_own(server: Server) -> None:
+    client = QWEDAsyncClient(server.owner_key, server.base_url)
+
+    async def ask() -> int:
+        for _ in range(5):
+            await client.health()
+        opened = len(client._transport._pool()._transport._pool.connections)  # type: ignore[attr-defined]
+        await client.aclose()
+        return opened
+
+    with ThreadPoolExecutor(3) as threads:
+        assert [each.result() for each in [threads.submit(asyncio.run, ask()) for _ in range(3)]] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("proxy", ["foo://proxy", "socks5://127.0.0.1:9", "http://127.0.0.1:9"])
+def test_a_proxy_that_is_none_is_a_server_that_cannot_be_asked(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with pytest.raises(QWEDConnectionError) as caught:
+        QWEDClient("k", "http://qwed.invalid", retries=0).health()
+    assert caught.value.sent is False
+
+
+def test_a_blank_environment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("QWED_BASE_URL", "QWED_API_KEY"):
+        monkeypatch.setenv(name, "  ")
+    assert QWEDClient().base_url == "http://localhost:8000"
+
+
+@pytest.mark.parametrize("key", ["a\r\nx-api-key: b", "ä", "", " ", 5])
+def test_a_key_of_a_request_that_is_none_is_sent_to_nobody(key: Any) -> None:
+    with impostor(OK) as other, pytest.raises(QWEDRequestError, match="idempotency_key"):
+        QWEDClient("k", other.url).verify_action("agent_1", {}, {}, idempotency_key=key)
+    assert other.heard == []
+
+
+@pytest.mark.parametrize("token", ["a\r\nx-api-key: b", "ä", "a b", 5])
+def test_a_token_that_is_none_is_sent_to_nobody(token: Any) -> None:
+    with impostor(OK) as other, pytest.raises(QWEDRequestError, match="agent token"):
+        QWEDClient("k", other.url).get_agent("agent_1", token)
+    with pytest.raises(ValueError, match="agent token"):
+        QWEDAgentClient("agent_1", token)
+    assert other.heard == []
+
+
+@pytest.mark.parametrize("agent_id", [5, None, "\ud800", ["a"]], ids=repr)
+def test_an_id_that_is_no_text_is_none(agent_id: Any) -> None:
+    with pytest.raises(QWEDRequestError, match="id"):
+        QWEDClient("k", "http://127.0.0.1:9").get_agent(agent_id)
+
+
+def test_a_client_is_not_written_down_with_its_key() -> None:
+    client = QWEDClient("qwed_live_secret", "http://127.0.0.1:9")
+    with pytest.raises(TypeError, match="each process"):
+        pickle.dumps(client)
+    assert copy.deepcopy(client).base_url == client.base_url
+    request = Request(method="GET", path="/", agent_token="qwed_agent_secret")
+    assert "secret" not in f"{client!r} {vars(client)} {request!r}"
+
+
+def test_an_error_goes_from_one_process_to_another() -> None:
+    for error in (QWEDTimeoutError("late", sent=True), ActionPending("send", "wait", code="c", suggestion="ask")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -1,15 +1,27 @@
 """`@agent.verified`: the function runs when its call was permitted, with what was permitted, and is logged."""
 
 import asyncio
+import functools
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from qwed_sdk import ActionDenied, ActionPending, QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
+from qwed_sdk import (
+    ActionDenied,
+    ActionPending,
+    Checkpoint,
+    QWEDAgentClient,
+    QWEDAsyncAgentClient,
+    QWEDAsyncClient,
+    QWEDClient,
+    Refusal,
+)
 from tests.frameworks.table import nobody_at
-from tests.support.impostor import impostor, says
+from tests.support.impostor import Impostor, impostor, says
 from tests.support.server import Server
 
 TOOLS = ["add", "search_web", "send_email", "delete_database", "fetch_report", "read_note"]
@@ -279,3 +291,205 @@ def test_a_permission_that_was_taken_back_meanwhile_is_none() -> None:
 
         with pytest.raises(ActionDenied, match="stopped since"):
             send_email("user@example.com")
+
+
+APPROVED = {"decision": "APPROVED", "action_id": "act_1"}
+
+
+def asking(url: str) -> QWEDAgentClient:
+    return QWEDAgentClient("agent_1", "t", client=QWEDClient("k", url, retries=0))
+
+
+def told(other: Impostor) -> Any:
+    (asked,) = (heard for heard in other.heard if heard.path.endswith("/verify"))
+    return json.loads(asked.body)["action"]["parameters"]
+
+
+def test_an_argument_that_is_called_self_is_verified() -> None:
+    with impostor(says(200, APPROVED)) as other:
+        agent = asking(other.url)
+
+        @agent.verified
+        def transfer(self: str, amount: int) -> str:
+            return self
+
+        assert transfer("savings", 5) == "savings"
+    assert told(other) == {"self": "savings", "amount": 5}
+
+
+def test_a_static_method_has_no_object_whatever_its_argument_is_called() -> None:
+    with impostor(says(200, APPROVED)) as other:
+        agent = asking(other.url)
+
+        class Bank:
+            @staticmethod
+            @agent.verified
+            def close(cls: str) -> str:
+                return cls
+
+        assert Bank.close("savings") == "savings"
+    assert told(other) == {"cls": "savings"}
+
+
+def test_a_class_method_and_one_that_is_inherited_are_verified_without_their_class() -> None:
+    with impostor(says(200, APPROVED)) as other:
+        agent = asking(other.url)
+
+        class Bank:
+            @classmethod
+            @agent.verified
+            def named(cls, name: str) -> str:
+                return f"{cls.__name__} {name}"
+
+        class Savings(Bank):
+            pass
+
+        assert Savings.named("a") == "Savings a"
+    assert told(other) == {"name": "a"}
+
+
+def test_every_kind_of_parameter_is_told_by_its_own_name() -> None:
+    def call(first: int, /, second: int = 2, *rest: int, only: int = 4, **more: int) -> tuple[Any, ...]:
+        return first, second, rest, only, more
+
+    with impostor(says(200, APPROVED)) as other:
+        run = asking(other.url).verified(call)
+        assert run(1, 2, 3, only=5, first=6, rest=7) == (1, 2, (3,), 5, {"first": 6, "rest": 7})
+    assert told(other) == {"first": 1, "second": 2, "rest": [3], "only": 5, "more": {"first": 6, "rest": 7}}
+
+
+def test_what_is_not_a_function_is_named_or_refused() -> None:
+    agent = asking("http://127.0.0.1:9")
+    with pytest.raises(TypeError, match="give `tool`"):
+        agent.verified(functools.partial(print, "x"))
+    with pytest.raises(TypeError, match="below `@classmethod`"):
+        agent.verified(classmethod(print))  # type: ignore[call-overload]
+
+
+def test_arguments_that_are_changed_while_they_are_verified_are_not_used() -> None:
+    to = ["a@example.com"]
+
+    def meanwhile(line: Any) -> None:
+        to.append("b@example.com")
+        says(200, APPROVED)(line)
+
+    with impostor(meanwhile) as other:
+
+        @asking(other.url).verified
+        def send_email(to: list[str]) -> None:
+            raise AssertionError("it ran")
+
+        with pytest.raises(ActionDenied, match="changed"):
+            send_email(to)
+
+
+SEARCH = {"type": "tool_call", "tool": "search_web"}
+CORRECTIONS: dict[str, Any] = {
+    "of another tool": {**SEARCH, "tool": "delete_database", "parameters": {"query": "x", "pages": 5}},
+    "of another type": {"type": "execute_sql", "parameters": {"query": "x", "pages": 5}},
+    "without parameters": SEARCH,
+    "with a parameter less": {**SEARCH, "parameters": {"query": "x"}},
+    "with a parameter more": {**SEARCH, "parameters": {"query": "x", "pages": 5, "evil": 1}},
+    "with another kind of value": {**SEARCH, "parameters": {"query": ["x"], "pages": 5}},
+    "with true for one": {**SEARCH, "parameters": {"query": "x", "pages": True}},
+    "with pairs": {**SEARCH, "parameters": [["query", "x"], ["pages", 5]]},
+    "with text": {**SEARCH, "parameters": "xx"},
+    "with a member more": {**SEARCH, "query": "x", "parameters": {"query": "x", "pages": 5}},
+    "of nothing": {},
+}
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+@pytest.mark.parametrize("decision", ["CORRECTED", "APPROVED"])
+def test_a_correction_of_something_else_runs_nothing(name: str, decision: str) -> None:
+    body = {**APPROVED, "decision": decision, "corrected": CORRECTIONS[name]}
+    with impostor(says(200, body)) as other:
+
+        @asking(other.url).verified
+        def search_web(query: str, pages: int = 3) -> None:
+            raise AssertionError("it ran")
+
+        with pytest.raises(ActionDenied, match="cannot take"):
+            search_web("w", 1)
+
+
+def test_a_correction_gives_no_argument_the_place_of_another() -> None:
+    corrected = {"type": "tool_call", "tool": "call", "parameters": {"only": 1, "more": {"only": 9}}}
+    with impostor(says(200, {**APPROVED, "decision": "CORRECTED", "corrected": corrected})) as other:
+
+        @asking(other.url).verified
+        def call(*, only: int, **more: int) -> None:
+            raise AssertionError("it ran")
+
+        with pytest.raises(ActionDenied, match="cannot take"):
+            call(only=1)
+
+
+def test_a_repair_that_came_before_the_wait_is_the_one_that_is_used() -> None:
+    # What is looked up later has its secrets hidden.
+    repaired = {**SEARCH, "parameters": {"query": "the secret"}}
+    hidden = {**SEARCH, "parameters": {"query": "***"}}
+    pending = {"decision": "PENDING", "action_id": "act_1", "corrected": repaired}
+    later = {"decision": "CORRECTED", "action_id": "act_1", "attestation": "x.y.z", "corrected": hidden}
+    with impostor(says(200, pending), says(200, later)) as other:
+
+        @asking(other.url).verified(wait=5)
+        def search_web(query: str) -> str:
+            return query
+
+        assert search_web("a secret") == "the secret"
+
+
+def test_a_refusal_is_false_and_a_permit_true() -> None:
+    with impostor(says(200, {"decision": "DENIED"}), says(200, APPROVED)) as other:
+        checkpoint = Checkpoint(asking(other.url))
+        assert not checkpoint.before("search_web", {"query": "x"})
+        assert checkpoint.before("search_web", {"query": "x"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "conversation"),
+    [
+        ("search_web", None, None),
+        ("search_web", [("query", "x")], None),
+        ("", {}, None),
+        (None, {}, None),
+        ("t", {}, []),
+    ],
+)
+def test_a_call_that_is_none_is_refused_and_asks_nobody(tool: Any, arguments: Any, conversation: Any) -> None:
+    with impostor(says(200, APPROVED)) as other:
+        assert isinstance(Checkpoint(asking(other.url)).before(tool, arguments, conversation), Refusal)
+    assert other.heard == []
+
+
+def test_a_permission_without_an_id_is_none() -> None:
+    with impostor(says(200, {"decision": "APPROVED"}), says(200, {**APPROVED, "action_id": ""})) as other:
+        checkpoint = Checkpoint(asking(other.url))
+        assert not checkpoint.before("search_web", {})
+        assert not checkpoint.before("search_web", {})
+
+
+@pytest.mark.parametrize("wait", [float("nan"), -1, None])
+def test_a_wait_that_is_none_is_refused_where_it_is_written(wait: Any) -> None:
+    with pytest.raises(ValueError, match="wait"):
+        Checkpoint(asking("http://127.0.0.1:9"), wait=wait)
+
+
+def test_a_call_that_is_cancelled_is_logged_as_such() -> None:
+    async def run(url: str) -> None:
+        began = asyncio.Event()
+
+        @asking(url).verified
+        async def search_web(query: str) -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(search_web, "weather")
+            await began.wait()
+            tasks.cancel_scope.cancel()
+
+    with impostor(says(200, APPROVED)) as other:
+        asyncio.run(run(other.url))
+    assert json.loads(other.heard[-1].body)["success"] is False
