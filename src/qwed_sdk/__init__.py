@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from qwed_sdk.errors import (
         ActionDenied,
         ActionPending,
+        QWEDArgumentError,
         QWEDAuthError,
         QWEDConflictError,
         QWEDConnectionError,
@@ -34,6 +35,7 @@ _HOME = {
     "Checkpoint": "qwed_sdk.checkpoint",
     "Permit": "qwed_sdk.calls.checks",
     "QWEDAgentClient": "qwed_sdk.agent",
+    "QWEDArgumentError": "qwed_sdk.errors",
     "QWEDAsyncAgentClient": "qwed_sdk.agent",
     "QWEDAsyncClient": "qwed_sdk.client",
     "QWEDAuthError": "qwed_sdk.errors",
@@ -61,6 +63,7 @@ __all__ = [
     "Checkpoint",
     "Permit",
     "QWEDAgentClient",
+    "QWEDArgumentError",
     "QWEDAsyncAgentClient",
     "QWEDAsyncClient",
     "QWEDAuthError",

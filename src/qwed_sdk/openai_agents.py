@@ -191,13 +191,13 @@ class QWEDGuard:
         if isinstance(found, Refusal):
             return str(found)
         context.tool_arguments = json.dumps(found.arguments)
+        done, result = False, None
         try:
             result = await invoke_function_tool(function_tool=tool, context=context, arguments=context.tool_arguments)
-        except BaseException as error:
-            await report(self.checkpoint, found, False, repr(error))
-            raise
-        await report(self.checkpoint, found, True, result)
-        return result
+            done = True
+            return result
+        finally:
+            await report(self.checkpoint, found, done, result)
 
 
 def _guarded(agent: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
@@ -11,6 +12,7 @@ from qwed_sdk.calls.checks import Permit, Refusal, Rules, action_of, settled
 from qwed_sdk.calls.own import Bound, wait_for_decision
 from qwed_sdk.checkpoint import Checkpoint, beside
 from qwed_sdk.errors import QWEDError
+from qwed_sdk.plain import NotPlain
 from qwed_sdk.records import Action
 from qwed_sdk.wire import Call
 
@@ -128,10 +130,13 @@ class Pauses:
 def _again(bound: Bound, rules: Rules, asked: Asked, action_id: str) -> Call[Permit | Refusal]:
     """What qwed says now of an action that waited: one approval permits this very call, once."""
     try:
+        called = action_of(rules, asked.tool, asked.arguments)
         action = yield from wait_for_decision(bound, action_id, rules.wait)
+    except NotPlain as error:
+        return Refusal(asked.tool, f"its arguments cannot be verified: {error}")
     except QWEDError as error:
         return Refusal(asked.tool, f"it could not be verified: {error.message}", error.code, error.suggestion)
-    if action.action is None or sha256_of(action.action) != sha256_of(action_of(rules, asked.tool, asked.arguments)):
+    if action.action is None or sha256_of(action.action) != sha256_of(called):
         return Refusal(asked.tool, "what was approved is another call", answer=action)
     if action.execution is not None:
         return Refusal(asked.tool, "it was done already, and one approval permits one call", answer=action)
@@ -145,5 +150,8 @@ async def report(checkpoint: Checkpoint, permit: Permit, success: bool, result: 
     """Log what became of a call, also of one that was cancelled."""
     import anyio
 
+    if isinstance(sys.exception(), GeneratorExit):
+        # Thrown away unfinished: nothing can be awaited any more.
+        return
     with anyio.CancelScope(shield=True):
         await checkpoint.after_async(permit, success, result)

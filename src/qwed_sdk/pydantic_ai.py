@@ -111,13 +111,13 @@ class QWEDToolset(WrapperToolset[Any]):
         found = await self._pauses.before(asked, ctx.run_id)
         if isinstance(found, Refusal):
             raise self._refused(found, ctx)
+        done, result = False, None
         try:
             result = await self.wrapped.call_tool(name, await _permitted(found, tool_args, ctx, tool), ctx, tool)
-        except BaseException as error:
-            await report(self.checkpoint, found, False, repr(error))
-            raise
-        await report(self.checkpoint, found, True, result)
-        return result
+            done = True
+            return result
+        finally:
+            await report(self.checkpoint, found, done, result)
 
     def _refused(self, found: Refusal, ctx: "RunContext[Any]") -> Exception:
         from pydantic_ai import ApprovalRequired, ToolFailed
@@ -191,13 +191,13 @@ class QWEDGuard(AbstractCapability[Any]):
         if found.answer.corrected is not None:
             await report(self.checkpoint, found, False)
             raise ModelRetry(f"qwed permits `{name}` with other arguments only: {found.arguments}")
+        done = False
         try:
             result = await handler(output)
-        except BaseException as error:
-            await report(self.checkpoint, found, False, repr(error))
-            raise
-        await report(self.checkpoint, found, True)
-        return result
+            done = True
+            return result
+        finally:
+            await report(self.checkpoint, found, done)
 
 
 def _require_seen(names: Iterable[str], unverified: frozenset[str]) -> None:

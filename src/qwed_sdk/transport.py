@@ -4,6 +4,7 @@ import os
 import time
 import weakref
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -65,6 +66,15 @@ def _base(url: str) -> str:
     return url.rstrip("/")
 
 
+def is_here(url: str) -> bool:
+    """Whether it is an address of this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def credential(text: str | None, what: str) -> str | None:
     """The credential without white space around it; None where it is blank."""
     if text is None or (isinstance(text, str) and not text.strip()):
@@ -120,7 +130,15 @@ def _pooled(address: Address) -> dict[str, Any]:
     # Where nothing is encrypted and no redirect followed no certificate is met, and reading those we trust takes longer
     # than the question.
     encrypted = address.base_url.startswith("https:")
-    return {"limits": limits, "follow_redirects": False, "verify": encrypted, "cookies": no_cookies}
+    # A proxy named in the environment cannot reach what is on this machine.
+    beyond = not is_here(address.base_url)
+    return {
+        "limits": limits,
+        "follow_redirects": False,
+        "verify": encrypted,
+        "cookies": no_cookies,
+        "trust_env": beyond,
+    }
 
 
 def _failure(error: Exception, base_url: str, errand: "Errand") -> QWEDError:

@@ -1,6 +1,7 @@
 """`@agent.verified`: a Python function that runs only when its call was permitted."""
 
 import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LONGEST_GOODBYE = 5.0
-"""Seconds that logging may hold up a task that is cancelled."""
+"""Seconds that logging may hold up a task, cancelled or not."""
 
 
 class _Called(NamedTuple):
@@ -137,13 +138,13 @@ def _blocking(agent: Any, tool: str, rules: Rules, function: Callable[..., Any])
         bound = called.bound(args, kwargs)
         permit = _permitted(checkpoint.before(tool, bound.seen()))
         call = bound.with_permitted(permit)
+        done, result = False, None
         try:
             result = function(*call.args, **call.kwargs)
-        except BaseException:
-            checkpoint.after(permit, False)
-            raise
-        checkpoint.after(permit, True, result)
-        return result
+            done = True
+            return result
+        finally:
+            checkpoint.after(permit, done, result)
 
     return verified
 
@@ -157,16 +158,13 @@ def _awaiting(agent: Any, tool: str, rules: Rules, function: Callable[..., Any])
         bound = called.bound(args, kwargs)
         permit = _permitted(await run(checks.before(agent.bound, rules, tool, bound.seen())))
         call = bound.with_permitted(permit)
+        done, result = False, None
         try:
             result = await function(*call.args, **call.kwargs)
-        except GeneratorExit:
-            # Thrown away unfinished: nothing can be awaited any more.
-            raise
-        except BaseException:
-            await _goodbye(run, checks.after(agent.bound, permit, False))
-            raise
-        await run(checks.after(agent.bound, permit, True, result))
-        return result
+            done = True
+            return result
+        finally:
+            await _goodbye(run, checks.after(agent.bound, permit, done, result))
 
     return verified
 
@@ -175,6 +173,9 @@ async def _goodbye(run: Callable[[Any], Any], call: Any) -> None:
     """Log it although the task is cancelled, but do not hold it up for long."""
     import anyio
 
+    if isinstance(sys.exception(), GeneratorExit):
+        # Thrown away unfinished: nothing can be awaited any more.
+        return
     with anyio.move_on_after(LONGEST_GOODBYE, shield=True):
         await run(call)
 

@@ -4,10 +4,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
-from urllib.parse import urlsplit
 
 import typer
 
@@ -164,9 +162,11 @@ def _key(where: Where, url: str) -> str:
     key = os.environ.get("QWED_API_KEY", "").strip()
     if key:
         return key
+    from qwed_sdk.transport import is_here
+
     named = where.data_dir is not None or bool(os.environ.get("QWED_DATA_DIR"))
     # The usual directory holds the key of the server here: no other machine is shown it unasked.
-    if not named and not _is_here(url):
+    if not named and not is_here(url):
         sorry(f"a key for {url} is missing: set QWED_API_KEY")
     file = data_dir_of(where.data_dir) / "owner.key"
     try:
@@ -175,14 +175,6 @@ def _key(where: Where, url: str) -> str:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is no key"
         sorry(f"a key is missing: set QWED_API_KEY, or name the server's --data-dir ({file}: {why})")
-
-
-def _is_here(url: str) -> bool:
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def told(error: "QWEDError", url: str) -> str:

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from qwed_sdk.cache import place, table
@@ -125,9 +125,9 @@ class CacheFile:
             code = _code(error)
             self._take_back(code)
             raise self._trouble(error, code) from error
-        except BaseException:
+        finally:
+            # Of whatever else was raised: SQLite itself is not in trouble.
             self._take_back(sqlite3.SQLITE_BUSY)
-            raise
 
     def _take_back(self, code: int) -> None:
         if self._connection is None:
@@ -149,11 +149,10 @@ class CacheFile:
 def _connect(path: Path) -> sqlite3.Connection:
     """A connection with the tables in place."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    try:
+    with ExitStack() as undone:
+        undone.callback(connection.close)
         _set_up(connection)
-    except BaseException:
-        connection.close()
-        raise
+        undone.pop_all()
     return connection
 
 
