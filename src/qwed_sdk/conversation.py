@@ -1,11 +1,11 @@
 """Spec 9.1: which step of which conversation comes next, kept for an agent that does not count itself."""
 
-import asyncio
 import os
 import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -43,15 +43,13 @@ class Conversation:
         import anyio
 
         queue = self._queue()
-        with anyio.move_on_after(seconds):
+        with anyio.move_on_after(seconds), ExitStack() as undone:
             await queue.acquire()
-            try:
-                # Tasks of one loop wait in the queue; only those of another loop, or a thread, are looked for.
-                while not self._turn.acquire(blocking=False):  # noqa: ASYNC110 - no event spans two loops
-                    await anyio.sleep(_BETWEEN_LOOKS)
-            except BaseException:
-                queue.release()
-                raise
+            undone.callback(queue.release)
+            # Tasks of one loop wait in the queue; only those of another loop, or a thread, are looked for.
+            while not self._turn.acquire(blocking=False):  # noqa: ASYNC110 - no event spans two loops
+                await anyio.sleep(_BETWEEN_LOOKS)
+            undone.pop_all()
             return True
         return False
 
@@ -136,6 +134,9 @@ class Conversations:
 
 def running_loop() -> Any:
     """The event loop that runs here; another library's, such as trio's, by its own name."""
+    # Imported here: whoever blocks has no loop, and no need to wait for what makes one.
+    import asyncio
+
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

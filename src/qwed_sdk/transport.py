@@ -3,7 +3,6 @@
 import os
 import time
 import weakref
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -122,6 +121,8 @@ def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:
 
 
 def _pooled(address: Address) -> dict[str, Any]:
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
     import httpx
 
     limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
