@@ -4,25 +4,15 @@ import copy
 import inspect
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from qwed_sdk.calls.checks import Permit, Refusal
 from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.framework import framework
 from qwed_sdk.pausing import Asked, Pauses, is_pending, note_of, report
 
-INSTALL = "qwed_sdk.pydantic_ai needs Pydantic AI: pip install pydantic-ai-slim"
 UNSEEN = "qwed cannot see what the tool `{}` does: leave it out, or name it in `unverified` to let it run without qwed"
 LOSSY = "its arguments change when they are written as JSON, so what is verified would not be what it is given"
-
-
-class _Absent:
-    """In place of a class of the framework where that is not installed."""
-
-    def __new__(cls, *_arguments: object, **_named: object) -> NoReturn:
-        raise ImportError(INSTALL)
-
-    def __class_getitem__(cls, _parameters: object) -> type:
-        return cls
 
 
 if TYPE_CHECKING:
@@ -35,11 +25,8 @@ if TYPE_CHECKING:
     from qwed_sdk.agent import QWEDAgentClient
     from qwed_sdk.client import QWEDClient
 else:
-    try:
-        from pydantic_ai.capabilities import AbstractCapability
-        from pydantic_ai.toolsets import WrapperToolset
-    except ImportError:
-        AbstractCapability = WrapperToolset = _Absent
+    AbstractCapability = framework("pydantic_ai.capabilities", "AbstractCapability", "pydantic-ai-slim")
+    WrapperToolset = framework("pydantic_ai.toolsets", "WrapperToolset", "pydantic-ai-slim")
 
 
 class QWEDToolset(WrapperToolset[Any]):

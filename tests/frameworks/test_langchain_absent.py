@@ -20,8 +20,8 @@ try:
 except AttributeError as error:
     print(error)
 """
-NO_CALLBACK = "`QWEDVerificationCallback` needs LangChain: pip install langchain-core"
-NO_MIDDLEWARE = "`QWEDMiddleware` needs LangChain: pip install langchain"
+NO_CALLBACK = "`QWEDVerificationCallback` needs what is not installed: pip install langchain-core"
+NO_MIDDLEWARE = "`QWEDMiddleware` needs what is not installed: pip install langchain"
 NO_SUCH = "module `qwed_sdk.langchain` has no `QWEDSomething`"
 
 

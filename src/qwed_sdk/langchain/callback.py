@@ -11,7 +11,7 @@ from qwed_sdk.calls.checks import Permit, Refusal
 from qwed_sdk.checkpoint import Checkpoint
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import ActionDenied
-from qwed_sdk.langchain.framework import framework
+from qwed_sdk.framework import framework
 from qwed_sdk.langchain.outcome import Outcome, failure_of, outcome_of
 from qwed_sdk.langchain.runs import Call, Runs
 from qwed_sdk.plain import NotPlain, plain

@@ -9,8 +9,8 @@ from qwed_sdk.agent import QWEDAgentClient
 from qwed_sdk.calls.checks import Permit, Refusal
 from qwed_sdk.checkpoint import Checkpoint
 from qwed_sdk.client import QWEDClient
+from qwed_sdk.framework import framework
 from qwed_sdk.langchain.defaults import with_defaults
-from qwed_sdk.langchain.framework import framework
 from qwed_sdk.langchain.outcome import failure_of, outcome_of
 
 if TYPE_CHECKING:

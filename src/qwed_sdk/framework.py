@@ -1,4 +1,4 @@
-"""What is taken from LangChain, so that our modules import where it is not installed."""
+"""What an integration takes from its framework, so that our modules import where that is not installed."""
 
 from importlib import import_module
 from typing import Any, NoReturn
@@ -15,7 +15,7 @@ def framework(module: str, name: str, package: str) -> Any:
 def _absent(package: str, missing: ImportError) -> type:
     class Absent:
         def __new__(cls, *_arguments: object, **_named: object) -> NoReturn:
-            raise ImportError(f"`{cls.__name__}` needs LangChain: pip install {package}") from missing
+            raise ImportError(f"`{cls.__name__}` needs what is not installed: pip install {package}") from missing
 
         def __class_getitem__(cls, _parameters: object) -> type:
             return cls
