@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ Register = Callable[..., dict[str, Any]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
+
+
+def pytest_configure() -> None:
+    # A shell has what it runs in the background ignore these, and the programs that tests start would ignore them too.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_collection_finish() -> None:

@@ -153,9 +153,11 @@ def test_a_directory_may_have_any_name(history: History, tmp_path: Path, run: Ru
 
 
 def test_what_a_crash_has_left_is_read_too(tmp_path: Path, run: Run) -> None:
-    with qwed.open(tmp_path / "data") as gate:
-        gate.register_agent(name="crashed", principal_id="ops")
-        shutil.copytree(tmp_path / "data", tmp_path / "left")
+    crashing = (
+        "import os, signal, sys, qwed; gate = qwed.open(sys.argv[1]); "
+        "gate.register_agent(name='crashed', principal_id='ops'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", crashing, str(tmp_path / "left")], check=False, timeout=60)
     assert (tmp_path / "left" / "qwed.db-wal").stat().st_size > 0
     ran = run("verify", "--data-dir", tmp_path / "left")
     assert ran.code == 0
