@@ -68,7 +68,10 @@ def _asked() -> list[Row]:
     ours, theirs = seen
     imported = figure([client.import_ms() for _ in range(ROUNDS)])
     return [
-        *((f"{name}, ms of CPU on the asking side", f"{figure(values).median:.3f}", "") for name, values in seen.items()),
+        *(
+            (f"{name}, ms of CPU on the asking side", f"{figure(values).median:.3f}", "")
+            for name, values in seen.items()
+        ),
         (f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), "<= 1.10"),
         ("import qwed_sdk, ms", str(imported), "< 250"),
     ]

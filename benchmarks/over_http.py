@@ -36,7 +36,11 @@ class Rig(NamedTuple):
 @contextmanager
 def rig() -> Iterator[Rig]:
     """Start both, stop both."""
-    with tempfile.TemporaryDirectory() as folder, _echo() as echo_port, qwed_server(Path(folder) / "data") as (base, pid):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _echo() as echo_port,
+        qwed_server(Path(folder) / "data") as (base, pid),
+    ):
         key = (Path(folder) / "data" / "owner.key").read_text().strip()
         resident = _resident_mb(pid)
         agent = _register(base, key)
