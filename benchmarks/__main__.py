@@ -65,15 +65,17 @@ def _asked() -> list[Row]:
         for run in contenders.values():
             run()  # once to warm every cache and connection
         seen = interleaved(contenders, ROUNDS)
-    ours, theirs = seen
-    imported = figure([client.import_ms() for _ in range(ROUNDS)])
+    (ours, mine), (theirs, plain) = seen.items()
+    waited = ratio([took.waited for took in mine], [took.waited for took in plain])
+    worked = ratio([took.worked for took in mine], [took.worked for took in plain])
     return [
         *(
-            (f"{name}, ms of CPU on the asking side", f"{figure(values).median:.3f}", "")
-            for name, values in seen.items()
+            (f"{name}, ms", f"{figure([took.waited for took in took_all]).median:.2f}", "")
+            for name, took_all in seen.items()
         ),
-        (f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), "<= 1.10"),
-        ("import qwed_sdk, ms", str(imported), "< 250"),
+        (f"{ours} / {theirs}", _share(waited), "<= 1.10"),
+        (f"{ours} / {theirs}, CPU of the asking process", _share(worked), ""),
+        ("import qwed_sdk, ms", str(figure([client.import_ms() for _ in range(ROUNDS)])), "< 250"),
     ]
 
 

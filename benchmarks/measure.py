@@ -2,7 +2,9 @@
 
 import statistics
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Figure(NamedTuple):
@@ -16,9 +18,9 @@ class Figure(NamedTuple):
         return f"{self.median:.1f} ({self.low:.1f} to {self.high:.1f})"
 
 
-def interleaved(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def interleaved(contenders: dict[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
     """Each contender once per round, in turn; every value measured."""
-    seen: dict[str, list[float]] = {name: [] for name in contenders}
+    seen: dict[str, list[T]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
             seen[name].append(run())
