@@ -9,6 +9,7 @@ from qwed_sdk.calls import own
 from qwed_sdk.calls.own import Bound
 from qwed_sdk.client import TIMEOUT, QWEDAsyncClient, QWEDClient
 from qwed_sdk.conversation import Conversations
+from qwed_sdk.errors import QWEDArgumentError
 from qwed_sdk.transport import credential
 from qwed_sdk.verified import verified_by
 from qwed_sdk.wire import Call, at
@@ -24,13 +25,16 @@ class OwnClient:
         there = os.environ.get("QWED_AGENT_ID", "").strip()
         named = agent_id or there
         if not named:
-            raise ValueError("which agent? give `agent_id`, or set QWED_AGENT_ID (and QWED_AGENT_TOKEN)")
+            raise QWEDArgumentError("which agent? give `agent_id`, or set QWED_AGENT_ID (and QWED_AGENT_TOKEN)")
         # Looked at now and not when it asks: what is no id answers no question.
         at(named)
         # A token in the environment is that of the agent in the environment.
         if agent_token is None and named == (there or named):
             agent_token = os.environ.get("QWED_AGENT_TOKEN")
         self.bound = Bound(named, credential(agent_token, "agent token"), Conversations(conversation_id))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a client has a secret and open connections: make one in each process instead of pickling it")
 
     @property
     def agent_id(self) -> str:

@@ -50,6 +50,8 @@ class Address:
 
 
 def _said(text: str | None) -> str:
+    if text is not None and not isinstance(text, str):
+        raise QWEDArgumentError(f"an address and a key are text, not {type(text).__name__}")
     return (text or "").strip()
 
 
@@ -61,7 +63,10 @@ def _base(url: str) -> str:
     except ValueError:
         plain = None
     if not plain or not url.isprintable():
-        raise ValueError("`base_url` must look like https://qwed.example.com, without a user, a query or a fragment")
+        raise QWEDArgumentError(
+            "`base_url` must look like http://127.0.0.1:8000 or https://qwed.example.com, "
+            "without a user, a query or a fragment"
+        )
     return url.rstrip("/")
 
 
@@ -105,7 +110,9 @@ class _Reading:
         response.extensions["network_stream"].count.ended(len(self._content))
         if response.headers.get("content-encoding", "identity") != "identity":
             raise QWEDProtocolError("the answer is compressed, which nobody asked for")
-        return Response(response.status_code, response.headers.get("retry-after"), bytes(self._content))
+        headers = response.headers
+        media = headers.get("content-type", "").partition(";")[0].strip()
+        return Response(response.status_code, headers.get("retry-after"), bytes(self._content), media)
 
 
 def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:

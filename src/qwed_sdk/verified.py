@@ -104,10 +104,18 @@ def verified_by(
         rules = Rules({} if action is None else {name: action}, options, wait)
         if _is(function, inspect.isgeneratorfunction) or _is(function, inspect.isasyncgenfunction):
             raise TypeError(f"`{name}` is a generator, which runs after its call has returned: verify what it calls")
+        _require_parameters(function, name, action or {})
         made = _awaiting if _is(function, inspect.iscoroutinefunction) else _blocking
         return made(agent, name, rules, function)  # type: ignore[return-value]
 
     return decorate
+
+
+def _require_parameters(function: Callable[..., Any], name: str, action: Mapping[str, str]) -> None:
+    known = inspect.signature(function).parameters
+    for member, argument in action.items():
+        if member != "type" and argument not in known:
+            raise TypeError(f"`{name}` has no parameter `{argument}` that could be the {member} of its action")
 
 
 def _name(function: Any) -> str:

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qwed.cli.asking import open_input
 from qwed.cli.options import AsJson, group
 from qwed.cli.printing import WRONG, print_json, say, sorry
 
@@ -93,11 +93,8 @@ def _proof_in(given: str) -> str | dict[str, Any]:
 
 def _read(name: str) -> str:
     try:
-        if name == "-":
-            data = sys.stdin.buffer.read(_LARGEST + 1)
-        else:
-            with open(name, "rb") as file:
-                data = file.read(_LARGEST + 1)
+        with open_input("-") if name == "-" else open(name, "rb") as file:
+            data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise _Unusable(f"`{name}` is too large to be an attestation")
         return data.decode()

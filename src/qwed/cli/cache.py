@@ -61,7 +61,9 @@ def _clear(
 
 
 def _is_meant(directory: Path) -> bool:
-    """What the person says; nobody there to ask is no."""
+    """What the person says; silence is no."""
+    if sys.stdin is None:
+        sorry("nobody is there to be asked: add --yes")
     # Stdout is for what was asked for: a program may be reading it.
     sys.stderr.write(f"remove every entry of {shown(directory)}? [y/N] ")
     sys.stderr.flush()

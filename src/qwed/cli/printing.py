@@ -30,6 +30,9 @@ def shown(text: object) -> str:
 def say(text: object, style: str | None = None, *, err: bool = False) -> None:
     """Print one line; a style such as `bold red` is for terminals alone."""
     stream = sys.stderr if err else sys.stdout
+    if stream is None:
+        # Closed: `print` would take the other one.
+        return
     if style is None or not _coloured(stream):
         print(shown(text), file=stream)
         return

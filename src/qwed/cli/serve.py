@@ -48,6 +48,7 @@ def _run(
 ) -> int:
     from qwed.settings import SettingsError, settings_from
 
+    _require_installed()
     _require_embedded(database, redis, workers)
     try:
         settings = settings_from(host=host, port=port, data_dir=data_dir)
@@ -63,6 +64,13 @@ def _run(
         sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
     with listening:
         return _serve(settings, listening, as_json=as_json)
+
+
+def _require_installed() -> None:
+    try:
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as missing:
+        sorry(f"a server needs `{missing.name}`: pip install 'qwed[server]'")
 
 
 def _require_embedded(database: str | None, redis: str | None, workers: int) -> None:

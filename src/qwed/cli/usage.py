@@ -11,6 +11,7 @@ _WORDING = tuple(
         (r"'([^'`]*)'", r"`\1`"),
         (r"\. Did you mean (.+)\?$", r": did you mean \1?"),
         (r" \(Possible options: (.+)\)$", r": did you mean \1?"),
+        (r"^No such option: (-[0-9(.][^ :]*)", r"no such option `\1`: put `--` before what begins with a minus"),
         (r"^No such option: ([^ :]+)", r"no such option `\1`"),
         (r"^Got unexpected extra argument\(s\) \((.+)\)$", r"too many arguments: `\1`"),
     )

@@ -17,6 +17,7 @@ LONGEST_POLL = 30
 BETWEEN_LOOKS = 0.25
 """Seconds before it is asked again, where it does not hold it back."""
 LARGEST_REPORT = 1 << 30
+MEDIA = {"pdf": "application/pdf", "json": "application/json", "csv": "text/csv"}
 
 
 def register_agent(
@@ -227,5 +228,7 @@ def compliance_report(
     response = yield Request(method="GET", path=path, query=in_query(period), repeatable=True, largest=LARGEST_REPORT)
     if response.status != 200:
         raise problem_of(response)
+    if response.media != MEDIA.get(format):
+        raise QWEDProtocolError(f"a report as `{response.media}`: is this a qwed server?", status=200)
     content: bytes = response.content
     return content

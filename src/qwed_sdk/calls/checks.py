@@ -30,7 +30,7 @@ class Rules:
     def __post_init__(self) -> None:
         seconds(self.wait, "wait")
         for tool, row in self.actions.items():
-            if not row.get("type") or set(row) - {"type", "query", "code", "target"}:
+            if not isinstance(row, Mapping) or not row.get("type") or set(row) - {"type", "query", "code", "target"}:
                 raise ValueError(f"the action of `{tool}` has a `type`, and names arguments for query, code or target")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qwed_sdk.errors import QWEDRequestError
+from qwed_sdk.errors import QWEDArgumentError, QWEDRequestError
 from qwed_sdk.records import Batch, Result
 from qwed_sdk.wire import Call, Pause, ask, at, given, seconds
 
@@ -139,6 +139,8 @@ def verify_batch(
     The job once it is over, or as it stands after `timeout` seconds; without `wait` as it has begun.
     """
     ends = time.monotonic() + seconds(timeout, "timeout")
+    if isinstance(items, str | Mapping):
+        raise QWEDArgumentError("`items` is a list of queries, not one of them")
     listed = [{"query": item} if isinstance(item, str) else dict(item) for item in items]
     batch = Batch(
         (

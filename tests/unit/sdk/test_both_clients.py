@@ -96,10 +96,13 @@ def test_registering_takes_the_promised_fields_in_their_order() -> None:
     assert names == promised.split(", ")
 
 
+SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"]}
+
+
 def first_request(verb: Callable[..., Any]) -> Request:
     needed = [each for each in inspect.signature(verb).parameters.values() if each.default is each.empty]
     plain = [each for each in needed if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    given = {each.name: b"x" if each.name.endswith("_path") else "x" for each in plain}
+    given = {each.name: SAMPLES.get(each.name, "x") for each in plain}
     request = next(verb(**given))
     assert isinstance(request, Request)
     return request

@@ -220,6 +220,13 @@ def test_an_action_that_is_none_is_refused_where_it_is_written(agent: QWEDAgentC
         agent.verified(action=row)(print)
 
 
+def test_an_action_of_a_parameter_that_is_not_there_is_refused_where_it_is_written(agent: QWEDAgentClient) -> None:
+    with pytest.raises(TypeError, match="no parameter `sql`"):
+        agent.verified(action={"type": "execute_sql", "query": "sql"})(print)
+    with pytest.raises(ValueError, match="type"):
+        agent.verified(action="execute_sql")(print)  # type: ignore[call-overload]
+
+
 def test_an_async_function_with_either_client(server: Server) -> None:
     async def play(agent: Any) -> None:
         ran = []

@@ -46,7 +46,7 @@ def _watch(
         if talks:
             return _talk(desk, interval)
         while True:
-            _tell(desk.look(), as_json=as_json or not (once or sys.stdout.isatty()))
+            _tell(desk.look(patient=not once), as_json=as_json or not (once or sys.stdout.isatty()))
             if once:
                 return 0
             time.sleep(interval)
@@ -69,8 +69,8 @@ class Desk:
         self._last = 0
         self._unreachable = False
 
-    def look(self) -> News:
-        """What came and went; nothing, said once, while the server is not reached."""
+    def look(self, *, patient: bool = True) -> News:
+        """What came and went; for whoever is patient nothing, said once, while the server is not reached."""
         from qwed_sdk import QWEDConnectionError, QWEDServerError
 
         try:
@@ -78,6 +78,8 @@ class Desk:
             left = self._numbers.keys() - {found["approval_id"] for found in waiting}
             gone = [(self._numbers[each], self.client.get_approval(each)) for each in sorted(left)]
         except (QWEDConnectionError, QWEDServerError) as error:
+            if not patient:
+                raise
             if not self._unreachable:
                 say(f"qwed: {error.message}; trying again", err=True)
             self._unreachable = True

@@ -173,7 +173,7 @@ def _erase(
 
 
 def _confirmed(subject: str) -> bool:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         say("qwed: this cannot be undone, and nobody is there to be asked: add --yes", err=True)
         return False
     print(f"Everything kept about `{shown(subject)}` will be destroyed. Type yes to go on: ", end="", file=sys.stderr)

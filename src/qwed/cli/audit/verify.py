@@ -1,6 +1,5 @@
 """Whether a log is what it was: of a data directory, beside a running server or without one, or as it was exported."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,6 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from qwed.cli.asking import open_input
 from qwed.cli.audit.export import export_lines
 from qwed.cli.audit.heads import HeadsOfLog, Roots, SavedHeads
 from qwed.cli.audit.keys import Published, SubjectKeys, master_in, published_in, subject_keys
@@ -21,6 +21,8 @@ from qwed.store.reader import KeptActivity, Reader, Unreadable, open_reader
 
 Progress = Callable[[str, int], None]
 """Told which log is read, and how many entries were."""
+
+_LARGEST_JWKS = 1 << 20
 
 
 class Asked(NamedTuple):
@@ -66,7 +68,8 @@ class Report(NamedTuple):
 def jwks_in(file: Path) -> Keys:
     """The public keys in a file; Unreadable where it is no JWKS."""
     try:
-        return verifier.public_keys(msgspec.json.decode(file.read_bytes()))
+        with file.open("rb") as stream:
+            return verifier.public_keys(msgspec.json.decode(stream.read(_LARGEST_JWKS)))
     except OSError as error:
         raise Unreadable(f"{file} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, Invalid, RecursionError) as error:
@@ -212,7 +215,7 @@ def verify_export(file: Path, asked: Asked) -> Report:
     """One log, as `qwed audit export` wrote it; `-` is the standard input."""
     with ExitStack() as opened:
         try:
-            stream = sys.stdin.buffer if str(file) == "-" else opened.enter_context(file.open("rb"))
+            stream = opened.enter_context(open_input("-") if str(file) == "-" else file.open("rb"))
             export = _Export(stream, asked)
             report = verifier.check_log(export, keys=asked.keys, progress=_progress_of(asked, "the export"))
         except OSError as error:
