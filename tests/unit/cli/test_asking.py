@@ -97,7 +97,7 @@ def test_what_is_no_server_is_told_so(
     assert capsys.readouterr().err.endswith("; is it running? `qwed serve` starts one\n")
     for wrong in ("example", "ftp://example.com", "http://me@example.com", "http://[::1"):
         assert main(["agents", "list", "--url", wrong]) == 2
-        assert "must look like https://qwed.example.com" in capsys.readouterr().err
+        assert "must look like http://127.0.0.1:8000 or https://qwed.example.com" in capsys.readouterr().err
 
 
 def test_a_key_that_is_no_text_is_not_sent(tmp_path: Path, capsys: Capture) -> None:
