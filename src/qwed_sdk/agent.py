@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar, overload
 
-from qwed_sdk.binding import own_awaited, own_blocking
+from qwed_sdk.binding import TIMEOUT, own_awaited, own_blocking
 from qwed_sdk.calls import own
 from qwed_sdk.calls.own import Bound
-from qwed_sdk.client import TIMEOUT, QWEDAsyncClient, QWEDClient
+from qwed_sdk.client import QWEDAsyncClient, QWEDClient
 from qwed_sdk.conversation import Conversations
 from qwed_sdk.errors import QWEDArgumentError
 from qwed_sdk.transport import credential

@@ -7,25 +7,48 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 from qwed_sdk.errors import QWEDError, QWEDTimeoutError
-from qwed_sdk.transport import AsyncTransport, SyncTransport
+from qwed_sdk.transport import Address, AsyncTransport, SyncTransport
 from qwed_sdk.wire import Attempt, Call, Free, Pause, Policy, Step, Turns, steps_of
 
 B = TypeVar("B")
 P = ParamSpec("P")
 T = TypeVar("T")
 
+TIMEOUT = 60.0
+RETRIES = 2
 
-class SyncDriver:
-    """Does the steps of a call, one after the other."""
 
-    def __init__(self, transport: SyncTransport, policy: Policy) -> None:
-        self._transport = transport
-        self._policy = policy.checked()
+class Driver:
+    """Whom it asks, with what credential, how patiently."""
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = TIMEOUT,
+        *,
+        agent_token: str | None = None,
+        retries: int = RETRIES,
+    ) -> None:
+        self._policy = Policy(timeout, retries).checked()
+        self._address = Address(base_url, api_key, agent_token)
+        self._open(self._address)
+
+    def _open(self, address: Address) -> None:
+        """Make ready to send."""
+        raise NotImplementedError
 
     @property
     def base_url(self) -> str:
         """Where the server is."""
-        return self._transport.address.base_url
+        return self._address.base_url
+
+
+class SyncDriver(Driver):
+    """Does the steps of a call, one after the other."""
+
+    def _open(self, address: Address) -> None:
+        self._transport = SyncTransport(address)
 
     def run(self, call: Call[T]) -> T:
         """What comes of the call."""
@@ -56,17 +79,11 @@ class SyncDriver:
         return None
 
 
-class AsyncDriver:
+class AsyncDriver(Driver):
     """The same without blocking the event loop."""
 
-    def __init__(self, transport: AsyncTransport, policy: Policy) -> None:
-        self._transport = transport
-        self._policy = policy.checked()
-
-    @property
-    def base_url(self) -> str:
-        """Where the server is."""
-        return self._transport.address.base_url
+    def _open(self, address: Address) -> None:
+        self._transport = AsyncTransport(address)
 
     async def run(self, call: Call[T]) -> T:
         """What comes of the call."""

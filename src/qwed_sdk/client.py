@@ -5,26 +5,10 @@ from typing import Self
 
 from qwed_sdk.binding import AsyncDriver, SyncDriver, awaited, blocking
 from qwed_sdk.calls import agents, engines, people, record
-from qwed_sdk.transport import Address, AsyncTransport, SyncTransport
-from qwed_sdk.wire import Policy
-
-TIMEOUT = 60.0
-RETRIES = 2
 
 
 class QWEDClient(SyncDriver):
     """Asks a server; safe in threads and after a fork. What is neither an answer nor a decision raises QWEDError."""
-
-    def __init__(
-        self,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        *,
-        agent_token: str | None = None,
-        retries: int = RETRIES,
-    ) -> None:
-        super().__init__(SyncTransport(Address(base_url, api_key, agent_token)), Policy(timeout, retries))
 
     verify = blocking(engines.verify)
     verify_math = blocking(engines.verify_math)
@@ -101,17 +85,6 @@ class QWEDClient(SyncDriver):
 
 class QWEDAsyncClient(AsyncDriver):
     """The same verbs, each an `async def`; with or without `async with`."""
-
-    def __init__(
-        self,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        *,
-        agent_token: str | None = None,
-        retries: int = RETRIES,
-    ) -> None:
-        super().__init__(AsyncTransport(Address(base_url, api_key, agent_token)), Policy(timeout, retries))
 
     verify = awaited(engines.verify)
     verify_math = awaited(engines.verify_math)

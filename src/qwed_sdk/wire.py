@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
-import msgspec
-
 from qwed.words import Decision, ErrorCode
 from qwed_sdk.errors import (
     QWEDArgumentError,
@@ -25,7 +23,8 @@ from qwed_sdk.errors import (
     QWEDTimeoutError,
     error_class,
 )
-from qwed_sdk.shape import contradiction
+from qwed_sdk.shape import misshapen
+from qwed_sdk.strict import NotStrict, read_json
 
 T = TypeVar("T")
 
@@ -36,7 +35,6 @@ LONGEST_PAUSE = 5.0
 LONGEST = 86_400.0
 """Seconds anybody waits for anything."""
 _TRIED_AGAIN = frozenset({502, 503, 504})
-_decode = msgspec.json.decode
 # The one of the standard library: msgspec writes NaN as null, and what was verified would not be what is done.
 _text_of = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
@@ -259,8 +257,9 @@ def _read(response: Response) -> dict[str, Any]:
 def object_in(response: Response) -> dict[str, Any]:
     """The JSON object of an answer, whatever its status."""
     try:
-        members = _decode(response.content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        members = read_json(response.content, "the answer")
+    except NotStrict:
+        # Of two members of one name one reader takes the first, another the last: neither is believed.
         members = None
     if isinstance(members, dict):
         return members
@@ -279,9 +278,11 @@ def _consistent(members: dict[str, Any], decision: Any, response: Response) -> d
             f"the decision `{str(decision)[:40]}` under status {response.status} is none of the protocol",
             status=response.status,
         )
-    wrong = contradiction(members, response.content)
+    wrong = misshapen(members)
     if wrong is not None:
-        raise QWEDProtocolError(f"a decision that is none of the protocol: {wrong}", status=response.status)
+        raise QWEDProtocolError(
+            f"a decision that is none of the protocol: `{wrong}` is of another kind", status=response.status
+        )
     return members
 
 

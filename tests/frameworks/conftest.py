@@ -1,5 +1,30 @@
-"""CrewAI cannot share the environment of the other frameworks: its tests are collected where it is installed."""
+"""What the tests of every framework stand on. CrewAI has an environment of its own, and is tested where it is."""
 
 import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from qwed_sdk import QWEDAgentClient, QWEDClient
+from tests.support.server import Server
 
 collect_ignore = [] if importlib.util.find_spec("crewai") else ["crewai"]
+
+
+@pytest.fixture(scope="session")
+def owner(server: Server) -> Iterator[QWEDClient]:
+    with QWEDClient(server.owner_key, server.base_url) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(owner: QWEDClient) -> QWEDAgentClient:
+    """A supervised agent: it may search, writes to people when one agrees, and deletes nothing."""
+    return QWEDAgentClient.register("an agent of a framework", "user_123", client=owner)
+
+
+@pytest.fixture
+def ran() -> list[tuple[str, dict[str, Any]]]:
+    """The tools that ran, in order."""
+    return []

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -22,7 +22,6 @@ from qwed_sdk.langchain.runs import MOST, Call, Runs
 from qwed_sdk.records import Action, Answer
 from tests.frameworks.langchain_script import SAID, TOLD, Asked, Scripted, executor, graph, scripted, toolbox
 from tests.support.provider import providing, raw
-from tests.support.server import Server
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
 OTHER: Asked = ("search_web", {"query": "bergen"})
@@ -31,22 +30,6 @@ EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
 CLOSED = "http://127.0.0.1:9"
 
 Way = Callable[[BaseCallbackHandler, Scripted, list[BaseTool]], Any]
-
-
-@pytest.fixture(scope="module")
-def owner(server: Server) -> Iterator[QWEDClient]:
-    with QWEDClient(server.owner_key, server.base_url) as client:
-        yield client
-
-
-@pytest.fixture
-def agent(owner: QWEDClient) -> QWEDAgentClient:
-    return QWEDAgentClient.register("langchain", "user_123", client=owner)
-
-
-@pytest.fixture
-def ran() -> list[Asked]:
-    return []
 
 
 async def _all(stream: Any) -> list[Any]:

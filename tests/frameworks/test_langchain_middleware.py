@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -19,7 +19,6 @@ from qwed_sdk import QWEDAgentClient, QWEDClient
 from qwed_sdk.langchain import QWEDMiddleware
 from tests.frameworks.langchain_script import SAID, Asked, graph, scripted, toolbox
 from tests.support.provider import providing, raw
-from tests.support.server import Server
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
 OTHER: Asked = ("search_web", {"query": "bergen"})
@@ -28,22 +27,6 @@ EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
 SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 
 Way = Callable[[Any], list[Any]]
-
-
-@pytest.fixture(scope="module")
-def owner(server: Server) -> Iterator[QWEDClient]:
-    with QWEDClient(server.owner_key, server.base_url) as client:
-        yield client
-
-
-@pytest.fixture
-def agent(owner: QWEDClient) -> QWEDAgentClient:
-    return QWEDAgentClient.register("langchain", "user_123", client=owner)
-
-
-@pytest.fixture
-def ran() -> list[Asked]:
-    return []
 
 
 async def _last(stream: Any) -> Any:

@@ -6,7 +6,7 @@ import itertools
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -38,7 +38,6 @@ from qwed_sdk.pydantic_ai import QWEDGuard, QWEDToolset
 from tests.frameworks.pydantic_ai_script import Asked, scripted, told, toolbox
 from tests.frameworks.slow import Slow
 from tests.support.provider import providing, raw
-from tests.support.server import Server
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
 OTHER: Asked = ("search_web", {"query": "bergen"})
@@ -49,22 +48,6 @@ SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 DEFERS: list[Any] = [str, DeferredToolRequests]
 
 Messages = Sequence[ModelMessage]
-
-
-@pytest.fixture(scope="module")
-def owner(server: Server) -> Iterator[QWEDClient]:
-    with QWEDClient(server.owner_key, server.base_url) as client:
-        yield client
-
-
-@pytest.fixture
-def agent(owner: QWEDClient) -> QWEDAgentClient:
-    return QWEDAgentClient.register("pydantic ai", "user_123", client=owner)
-
-
-@pytest.fixture
-def ran() -> list[Asked]:
-    return []
 
 
 # ---- the ways to run an agent, and to give it tools ----
@@ -598,9 +581,10 @@ def test_a_cancelled_run_runs_nothing_that_was_not_permitted_yet(ran: list[Asked
             running = asyncio.create_task(_run(built))
             await slow.asked.wait()
             running.cancel()
-            slow.let_go.set()
+            # Let go only then: a permission that came before the framework has ended its tools would be one.
             with pytest.raises(asyncio.CancelledError):
                 await running
+            slow.let_go.set()
 
     asyncio.run(run())
     assert ran == []

@@ -1,10 +1,10 @@
 """Bytes to JSON, strictly: whoever runs the tool must not be able to read them differently."""
 
-import json
 import math
 from typing import Any
 
-from qwed_sdk.hook.call import Unusable, quoted
+from qwed_sdk.hook.call import Unusable
+from qwed_sdk.strict import NotStrict, read_json
 
 LARGEST = 1 << 20
 DEEPEST = 64
@@ -25,28 +25,9 @@ def read_object(data: bytes, what: str = "the tool call") -> dict[str, Any]:
 
 def _parsed(data: bytes, what: str) -> Any:
     try:
-        return json.loads(data.decode(), object_pairs_hook=_once, parse_constant=_no_number)
-    except Unusable:
-        raise
-    except UnicodeDecodeError:
-        raise Unusable(f"{what} is no UTF-8") from None
-    except RecursionError:
-        raise Unusable(f"{what} is nested deeper than {DEEPEST} levels") from None
-    except ValueError as error:
-        raise Unusable(f"{what} is no JSON: {error}") from None
-
-
-def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in members:
-        if name in found:
-            raise Unusable(f"the member {quoted(name)} is there twice: which one counts?")
-        found[name] = value
-    return found
-
-
-def _no_number(name: str) -> Any:
-    raise Unusable(f"{name} is no number in JSON")
+        return read_json(data, what)
+    except NotStrict as error:
+        raise Unusable(str(error)) from None
 
 
 def _require_plain(value: Any, what: str) -> None:
