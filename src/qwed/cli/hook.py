@@ -42,6 +42,8 @@ class _End:
     """How the process ends if it is stopped now: with a no, until the tool is known to have run already."""
 
     code: int = BLOCK
+    told: bool = False
+    """Whether the reason is being told already: then time that runs out adds no second one."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -172,6 +174,8 @@ def _watch(seconds: float, end: _End) -> Callable[[], None]:
 
     def watching() -> None:
         if not over.wait(seconds):
+            if end.told:
+                os._exit(end.code)
             _die(f"no decision within {seconds:g} seconds, so the answer is no", end)
 
     def call_off() -> None:
@@ -200,6 +204,7 @@ def _decide(options: Options, end: _End) -> int:
     _without_pictures()
     action = action_of(call, _rows(options.actions))
     verdict = decide(call, action, agent_from(os.environ), Patience(options.timeout * _SHARE, options.wait))
+    end.told = True
     return _answer(call, verdict, options)
 
 
