@@ -6,21 +6,21 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from qwed.engines import logic, math
-from qwed.engines._logic_arguments import argument_of
-from qwed.engines._logic_elaborate import Elaborator
-from qwed.engines._logic_reading import read
-from qwed.engines._logic_syntax import NotFormal, Refusal
-from qwed.engines._logic_types import Kind, Term
-from qwed.engines._logic_vocabulary import joined
-from qwed.engines._logic_walk import Step, each, walk
-from qwed.engines._math_facts import Fact, values_for
-from qwed.engines._math_interval import LONG_LOOK, QUICK_LOOK, sign_of
-from qwed.engines._math_notation import plain
-from qwed.engines._math_smt import is_theorem
-from qwed.engines._math_syntax import parse
-from qwed.engines._math_tree import BINDERS, Claim, Node, Refused, minus, names_in
-from qwed.engines._math_tree import walk as nodes
-from qwed.engines._math_units import judge_units
+from qwed.engines._logic.arguments import argument_of
+from qwed.engines._logic.elaborate import Elaborator
+from qwed.engines._logic.reading import read
+from qwed.engines._logic.syntax import NotFormal, Refusal
+from qwed.engines._logic.types import Kind, Term
+from qwed.engines._logic.vocabulary import joined
+from qwed.engines._logic.walk import Step, each, walk
+from qwed.engines._math.facts import Fact, values_for
+from qwed.engines._math.interval import LONG_LOOK, QUICK_LOOK, sign_of
+from qwed.engines._math.notation import plain
+from qwed.engines._math.smt import is_theorem
+from qwed.engines._math.syntax import parse
+from qwed.engines._math.tree import BINDERS, Claim, Node, Refused, minus, names_in
+from qwed.engines._math.tree import walk as nodes
+from qwed.engines._math.units import judge_units
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict

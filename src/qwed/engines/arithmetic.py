@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from qwed.engines._math_answers import compared, computed, division_by_zero, refused, show, zero_to_the_zero
-from qwed.engines._math_syntax import parse
-from qwed.engines._math_tree import Limits, Node, Number, Refused
+from qwed.engines._math.answers import compared, computed, division_by_zero, refused, show, zero_to_the_zero
+from qwed.engines._math.syntax import parse
+from qwed.engines._math.tree import Limits, Node, Number, Refused
 from qwed.words import Verdict
 
 QUICK = Limits(length=200, tokens=100, depth=20, digits=100)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from qwed.engines._fact_clauses import Clause, clause_of, clauses_of, pieces_of
-from qwed.engines._fact_numbers import Quantity
-from qwed.engines._fact_parts import distributed, untitled
-from qwed.engines._fact_relation import REFUTES, SUPPORTS, Relation, relate
-from qwed.engines._fact_text import MAX_CLAIM, MAX_CONTEXT, Sentence, Token, deceptive, sentences_of, tokens_of
-from qwed.engines._fact_words import ANAPHORA, PRONOUNS, stem
+from qwed.engines._fact.clauses import Clause, clause_of, clauses_of, pieces_of
+from qwed.engines._fact.numbers import Quantity
+from qwed.engines._fact.parts import distributed, untitled
+from qwed.engines._fact.relation import REFUTES, SUPPORTS, Relation, relate
+from qwed.engines._fact.text import MAX_CLAIM, MAX_CONTEXT, Sentence, Token, deceptive, sentences_of, tokens_of
+from qwed.engines._fact.words import ANAPHORA, PRONOUNS, stem
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
 

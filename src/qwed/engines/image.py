@@ -8,9 +8,9 @@ a file that cannot be read safely is BLOCKED.
 from collections.abc import Mapping
 from typing import Any
 
-from qwed.engines._image_claims import read
-from qwed.engines._image_file import BROKEN, Picture, open_picture
-from qwed.engines._image_measures import Finding
+from qwed.engines._image.claims import read
+from qwed.engines._image.file import BROKEN, Picture, open_picture
+from qwed.engines._image.measures import Finding
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.uploads import Refused, read_upload
 from qwed.words import Status, Verdict

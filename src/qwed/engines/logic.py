@@ -12,14 +12,14 @@ from typing import Any
 import lark
 import z3
 
-from qwed.engines._logic_arguments import Argument, argument_from, argument_of
-from qwed.engines._logic_elaborate import is_declaration
-from qwed.engines._logic_reading import Reading, read
-from qwed.engines._logic_solve import Problem
-from qwed.engines._logic_syntax import NotFormal, Refusal
-from qwed.engines._logic_terms import Truth
-from qwed.engines._logic_verdicts import division, inconclusive, refused, undecided, verdict
-from qwed.engines._logic_vocabulary import joined
+from qwed.engines._logic.arguments import Argument, argument_from, argument_of
+from qwed.engines._logic.elaborate import is_declaration
+from qwed.engines._logic.reading import Reading, read
+from qwed.engines._logic.solve import Problem
+from qwed.engines._logic.syntax import NotFormal, Refusal
+from qwed.engines._logic.terms import Truth
+from qwed.engines._logic.verdicts import division, inconclusive, refused, undecided, verdict
+from qwed.engines._logic.vocabulary import joined
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Record, Status, Verdict
 

@@ -12,17 +12,17 @@ from typing import Any
 from mpmath.libmp import NoConvergence
 from sympy.polys.polyerrors import BasePolynomialError
 
-from qwed.engines._math_answers import refused
-from qwed.engines._math_claims import undecided
-from qwed.engines._math_clock import OutOfTime, stop, within
-from qwed.engines._math_facts import facts_from
-from qwed.engines._math_judge import judge
-from qwed.engines._math_notation import plain
-from qwed.engines._math_operations import OPERATION_ALIASES, OPERATIONS, operate
-from qwed.engines._math_syntax import parse
-from qwed.engines._math_tokens import ARITY
-from qwed.engines._math_tree import Refused, clip, names_in
-from qwed.engines._math_units import judge_units
+from qwed.engines._math.answers import refused
+from qwed.engines._math.claims import undecided
+from qwed.engines._math.clock import OutOfTime, stop, within
+from qwed.engines._math.facts import facts_from
+from qwed.engines._math.judge import judge
+from qwed.engines._math.notation import plain
+from qwed.engines._math.operations import OPERATION_ALIASES, OPERATIONS, operate
+from qwed.engines._math.syntax import parse
+from qwed.engines._math.tokens import ARITY
+from qwed.engines._math.tree import Refused, clip, names_in
+from qwed.engines._math.units import judge_units
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Record, Status, Verdict

@@ -1,6 +1,6 @@
 """Design 8: the pool of pre-forked engine workers, each with a deadline and a memory limit.
 
-One thread (`_pool_manager`) owns every socket, deadline and process; callers queue a job and wait on its ticket. A
+One thread (`_pool.manager`) owns every socket, deadline and process; callers queue a job and wait on its ticket. A
 worker that is late, dies or talks nonsense is killed and replaced, and whoever waited for it gets INCONCLUSIVE.
 """
 
@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Iterable
 
-from qwed.engines._pool_frames import MAX_REQUEST, pack
-from qwed.engines._pool_manager import Manager
-from qwed.engines._pool_messages import TIMEOUT, UNSENDABLE, Ask, broken, encode, undecided
-from qwed.engines._pool_queues import Job, PoolFull, Queues
+from qwed.engines._pool.frames import MAX_REQUEST, pack
+from qwed.engines._pool.manager import Manager
+from qwed.engines._pool.messages import TIMEOUT, UNSENDABLE, Ask, broken, encode, undecided
+from qwed.engines._pool.queues import Job, PoolFull, Queues
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.table import EngineRow
 from qwed.waiting import Ticket, done

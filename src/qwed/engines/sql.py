@@ -10,17 +10,17 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from qwed.engines._sql_access import Limits, column_problem, limits_of, sensitive_problem, table_problem
-from qwed.engines._sql_commands import DANGEROUS_FUNCTION, FILE_ACCESS, calls_in, command
-from qwed.engines._sql_comments import comment_violations, reads_differently
-from qwed.engines._sql_effects import Deeds, deeds_of, statement_name
-from qwed.engines._sql_fragment import fragment_violations
-from qwed.engines._sql_injection import STACKED, token_violations, tree_violations
-from qwed.engines._sql_names import CREDENTIAL_TABLES, Names
-from qwed.engines._sql_parse import Reading, Unreadable, read, read_as_any
-from qwed.engines._sql_repair import repaired, too_many_rows
-from qwed.engines._sql_schema import schema_problem, width_problem
-from qwed.engines._sql_tokens import without_comments
+from qwed.engines._sql.access import Limits, column_problem, limits_of, sensitive_problem, table_problem
+from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, calls_in, command
+from qwed.engines._sql.comments import comment_violations, reads_differently
+from qwed.engines._sql.effects import Deeds, deeds_of, statement_name
+from qwed.engines._sql.fragment import fragment_violations
+from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
+from qwed.engines._sql.names import CREDENTIAL_TABLES, Names
+from qwed.engines._sql.parse import Reading, Unreadable, read, read_as_any
+from qwed.engines._sql.repair import repaired, too_many_rows
+from qwed.engines._sql.schema import schema_problem, width_problem
+from qwed.engines._sql.tokens import without_comments
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Effect, EffectKind, Status, Verdict
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sqlglot.errors import SqlglotError
 
-from qwed.engines._sql_effects import UNRESOLVED_STATEMENT
-from qwed.engines._sql_parse import Reading, dialect_named, read, read_as_any
+from qwed.engines._sql.effects import UNRESOLVED_STATEMENT
+from qwed.engines._sql.parse import Reading, dialect_named, read, read_as_any
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.words import Record, Risk, Status, Verdict, risk_of

@@ -8,12 +8,12 @@ from typing import Any
 
 import duckdb
 
-from qwed.engines._stats_answers import Answer, answer
-from qwed.engines._stats_duck import Table, loaded
-from qwed.engines._stats_files import open_sheet
-from qwed.engines._stats_sentences import parts_of
-from qwed.engines._stats_types import typed
-from qwed.engines._stats_words import Cursor, NotUnderstood, tokens_of
+from qwed.engines._stats.answers import Answer, answer
+from qwed.engines._stats.duck import Table, loaded
+from qwed.engines._stats.files import open_sheet
+from qwed.engines._stats.sentences import parts_of
+from qwed.engines._stats.types import typed
+from qwed.engines._stats.words import Cursor, NotUnderstood, tokens_of
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.uploads import Refused, read_upload
 from qwed.words import Status, Verdict

@@ -15,8 +15,8 @@ from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
-from qwed.engines._pool_child import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
-from qwed.engines._pool_messages import READY, Orders, broken
+from qwed.engines._pool.child import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
+from qwed.engines._pool.messages import READY, Orders, broken
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.table import EngineRow
 from qwed.words import Verdict

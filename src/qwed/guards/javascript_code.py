@@ -4,11 +4,11 @@ Names are followed through imports, aliases, patterns, fields, parameters and ca
 turned round as the program would do it. Mentioning a dangerous name is judged like calling it.
 """
 
-from qwed.guards._javascript_check import check
-from qwed.guards._javascript_expressions import solve
-from qwed.guards._javascript_scopes import settle
-from qwed.guards._javascript_text import hidden
-from qwed.guards._javascript_tree import Unreadable, parse
+from qwed.guards._javascript.check import check
+from qwed.guards._javascript.expressions import solve
+from qwed.guards._javascript.scopes import settle
+from qwed.guards._javascript.text import hidden
+from qwed.guards._javascript.tree import Unreadable, parse
 from qwed.guards.code_words import CodeFindings, Report
 
 MAX_BYTES = 100_000

@@ -14,8 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from qwed.guards._path_forms import DRIVE, MAX_LENGTH, forms
-from qwed.guards._path_sensitive import is_sensitive as _is_sensitive
+from qwed.guards._path.forms import DRIVE, MAX_LENGTH, forms
+from qwed.guards._path.sensitive import is_sensitive as _is_sensitive
 
 __all__ = ["MAX_LENGTH", "PathFinding", "Place", "resolve", "resolve_on_disk"]
 

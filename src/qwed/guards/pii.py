@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from qwed.guards import _pii_checks as checks
-from qwed.guards._pii_named import MAX_CANDIDATES, named_numbers
+from qwed.guards._pii import checks
+from qwed.guards._pii.named import MAX_CANDIDATES, named_numbers
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
 
 __all__ = ["MAX_CANDIDATES", "find_pii"]

@@ -10,9 +10,9 @@ import ast
 import re
 import warnings
 
-from qwed.guards._python_check import check
-from qwed.guards._python_report import PythonReport
-from qwed.guards._python_scopes import TooComplex
+from qwed.guards._python.check import check
+from qwed.guards._python.report import PythonReport
+from qwed.guards._python.scopes import TooComplex
 from qwed.guards.code_words import CodeFindings, Danger
 
 MAX_BYTES = 250_000

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from qwed.guards._secret_forms import special_forms
-from qwed.guards._secret_named import MAX_CANDIDATES, MAX_NESTING, assignments
-from qwed.guards._secret_shapes import long_runs, private_keys, token_shapes, wrapped_tokens
-from qwed.guards._secret_words import is_given
+from qwed.guards._secrets.forms import special_forms
+from qwed.guards._secrets.named import MAX_CANDIDATES, MAX_NESTING, assignments
+from qwed.guards._secrets.shapes import long_runs, private_keys, token_shapes, wrapped_tokens
+from qwed.guards._secrets.words import is_given
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
 
 __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]

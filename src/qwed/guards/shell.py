@@ -5,10 +5,10 @@ decided only while it runs and text that is no shell are UNRESOLVED; shapes that
 name or to reach another machine's shell are violations. Commands of Windows are told by their shape.
 """
 
-from qwed.guards._shell_model import ShellFindings, ShellReport, Violation
-from qwed.guards._shell_tree import MAX_LENGTH
-from qwed.guards._shell_walk import Walk
-from qwed.guards._shell_windows import is_windows, judge_windows
+from qwed.guards._shell.model import ShellFindings, ShellReport, Violation
+from qwed.guards._shell.tree import MAX_LENGTH
+from qwed.guards._shell.walk import Walk
+from qwed.guards._shell.windows import is_windows, judge_windows
 from qwed.words import EffectKind
 
 __all__ = ["MAX_LENGTH", "ShellFindings", "Violation", "findings"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._math_claims import compute, settle
-from qwed.engines._math_syntax import parse
+from qwed.engines._math.claims import compute, settle
+from qwed.engines._math.syntax import parse
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.math import verify
 from qwed.engines.protocol import EngineRequest

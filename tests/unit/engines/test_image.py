@@ -7,8 +7,9 @@ from functools import cache
 import pytest
 from PIL import Image
 
-from qwed.engines import _image_text, image
-from qwed.engines._image_file import MAX_FRAMES, open_picture
+from qwed.engines import image
+from qwed.engines._image import text as _image_text
+from qwed.engines._image.file import MAX_FRAMES, open_picture
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status
 from tests.support.tables import each, rows
@@ -85,7 +86,7 @@ def test_frames_are_counted_and_not_believed():
 
 
 def test_more_frames_than_are_walked_are_not_counted(monkeypatch):
-    monkeypatch.setattr("qwed.engines._image_file.MAX_FRAMES", 5)
+    monkeypatch.setattr("qwed.engines._image.file.MAX_FRAMES", 5)
     assert ask_bytes("has 20 frames", film(20)).status is Status.INCONCLUSIVE
     assert ask_bytes("the image is animated", film(20)).status is Status.VERIFIED
     assert ask_bytes("the image is 20x20", film(20)).status is Status.VERIFIED
@@ -101,7 +102,7 @@ def test_a_size_that_depends_on_the_kilobyte_is_not_decided():
 
 
 def test_text_is_looked_for_only_where_it_can_be_read(monkeypatch):
-    monkeypatch.setattr("qwed.engines._image_looks.text_of", lambda _image: "INVOICE  No. 7\n")
+    monkeypatch.setattr("qwed.engines._image.looks.text_of", lambda _image: "INVOICE  No. 7\n")
     assert ask("contains the text 'invoice no. 7'").status is Status.VERIFIED
     assert ask("contains the text 'RECEIPT'").status is Status.INCONCLUSIVE
 

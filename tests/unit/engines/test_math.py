@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._math_clock import within
+from qwed.engines._math.clock import within
 from qwed.engines.math import verify, verify_math_expression
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from qwed.engines._pool_queues import Job, Queues
-from qwed.engines._pool_workers import Zygote
+from qwed.engines._pool.queues import Job, Queues
+from qwed.engines._pool.workers import Zygote
 from qwed.engines.pool import EnginePool, PoolFull
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import EngineRow
@@ -664,7 +664,7 @@ def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> N
 
 
 def test_a_zygote_that_is_stuck_is_replaced(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qwed.engines._pool_workers.FORK_SECONDS", 0.3)
+    monkeypatch.setattr("qwed.engines._pool.workers.FORK_SECONDS", 0.3)
     pool = open_pool()
     assert pool.wait_ready(PATIENCE)
     stuck = pool.processes[0]

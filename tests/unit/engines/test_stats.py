@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._stats_duck import loaded
-from qwed.engines._stats_files import open_sheet
+from qwed.engines._stats.duck import loaded
+from qwed.engines._stats.files import open_sheet
 from qwed.engines.pool import EnginePool
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.stats import verify

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards import _javascript_tree
+from qwed.guards._javascript import tree as _javascript_tree
 from qwed.guards.code_words import CodeFindings
 from qwed.guards.javascript_code import MAX_BYTES, findings
 from qwed.words import Effect, EffectKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwed.guards import _secret_named
+from qwed.guards._secrets import named as _secret_named
 from qwed.guards.secrets import MAX_CANDIDATES, MAX_NESTING, find_secrets, mask
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
 from tests.support.tables import each, rows

@@ -148,7 +148,7 @@ def test_odd_text_is_refused_and_nothing_is_raised(text):
 
 
 def test_without_the_parser_everything_is_refused_and_the_message_says_what_to_install(monkeypatch):
-    from qwed.guards import _shell_tree
+    from qwed.guards._shell import tree as _shell_tree
 
     monkeypatch.setitem(sys.modules, "tree_sitter_bash", None)
     _shell_tree._parser.cache_clear()

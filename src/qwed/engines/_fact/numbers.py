@@ -1,0 +1,292 @@
+"""The fact engine's numbers: with their units and bounds, as intervals that contain each other or lie apart."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from qwed.engines._fact.text import Token
+
+SAME, APART, UNSURE = "same", "apart", "unsure"
+
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_NUMBERS = {word: number for number, word in enumerate(_ONES.split())}
+_NUMBERS |= {word: 10 * (number + 2) for number, word in enumerate(_TENS.split())}
+_NUMBERS["dozen"] = 12
+_COUNTED = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_WHOLE = frozenset({*_COUNTED, "dozen"})
+_COUNTED |= {"dozen": 12, "k": 10**3, "bn": 10**9, "mn": 10**6, "tn": 10**12}
+_SCALES = _COUNTED | {"m": 10**6, "b": 10**9}
+"""Behind an amount of money `m` is a million, elsewhere a metre."""
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINAL = {word: number + 1 for number, word in enumerate(_ORDINALS.split())}
+_CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
+_CURRENCIES |= {"dollar": "usd", "dollars": "usd", "usd": "usd", "euro": "eur", "euros": "eur", "eur": "eur"}
+_CURRENCIES |= {
+    "pound sterling": "gbp",
+    "gbp": "gbp",
+    "yen": "jpy",
+    "jpy": "jpy",
+    "rupees": "inr",
+    "inr": "inr",
+    "chf": "chf",
+}
+_UNIT_TEXT = """
+length metre:1 meter:1 metres:1 meters:1 m:1 km:1000 kilometre:1000 kilometer:1000 kilometres:1000 kilometers:1000
+length cm:1/100 centimetre:1/100 centimeter:1/100 centimetres:1/100 centimeters:1/100 mm:1/1000 millimetres:1/1000
+length millimeters:1/1000 mile:1609344/1000 miles:1609344/1000 yard:9144/10000 yards:9144/10000 foot:3048/10000
+length feet:3048/10000 ft:3048/10000 inch:254/10000 inches:254/10000
+mass gram:1 grams:1 g:1 kg:1000 kilogram:1000 kilograms:1000 mg:1/1000 milligrams:1/1000 tonne:1000000 tonnes:1000000
+mass pound:45359237/100000 pounds:45359237/100000 lb:45359237/100000 lbs:45359237/100000 ounces:45359237/1600000
+time second:1 seconds:1 minute:60 minutes:60 hour:3600 hours:3600 day:86400 days:86400 week:604800 weeks:604800
+time ms:1/1000 millisecond:1/1000 milliseconds:1/1000
+months month:1 months:1 year:12 years:12 decade:120 decades:120
+volume litre:1 liter:1 litres:1 liters:1 l:1 ml:1/1000 millilitres:1/1000 milliliters:1/1000
+celsius °c:1
+fahrenheit °f:1
+percent %:1 percent:1
+point percentage-points:1
+data byte:1 bytes:1 kb:1000 mb:1000000 gb:1000000000 tb:1000000000000
+"""
+_UNITS = {
+    name: (line.split()[0], Fraction(factor))
+    for line in _UNIT_TEXT.strip().splitlines()
+    for name, _, factor in (entry.partition(":") for entry in line.split()[1:])
+}
+_BOUNDS: dict[tuple[str, ...], str] = {
+    tuple(phrase.split()): bound
+    for bound, some in {
+        ">=": "at least|no less than|no fewer than|not less than|a minimum of|minimum of",
+        ">": "more than|over|above|exceeding|greater than|in excess of|upwards of|higher than",
+        "<=": "at most|no more than|up to|not more than|a maximum of|maximum of",
+        "<": "less than|under|below|fewer than|lower than",
+        "~": "about|approximately|around|roughly|approx|nearly|almost|some|circa|~|close to|an estimated|estimated",
+        "=": "exactly|precisely",
+    }.items()
+    for phrase in some.split("|")
+}
+_CLOSE, _FAR = Fraction(5, 100), Fraction(20, 100)
+
+
+class Quantity(NamedTuple):
+    """A number as the interval it stands for; `approximate` where the text says about."""
+
+    low: Fraction | None
+    high: Fraction | None
+    unit: str = ""
+    written: str = ""
+    approximate: bool = False
+    open: bool = False
+
+
+class ReadQuantity(NamedTuple):
+    """A number and how many tokens it took."""
+
+    slot: Quantity
+    taken: int
+
+
+def quantity_at(tokens: Sequence[Token], at: int) -> ReadQuantity | None:
+    """The number that starts here, with what bounds it and what it counts in."""
+    start = at
+    at, bound = _bound(tokens, at)
+    found = _range(tokens, at) if not bound and (at == 0 or tokens[at - 1].text != "from") else None
+    if found is not None:
+        return ReadQuantity(found.slot, found.taken + at - start)
+    amount = _amount(tokens, at)
+    if amount is None:
+        return None
+    value, unit, written, at = amount
+    at, bound = _suffix(tokens, at, bound)
+    return ReadQuantity(_bounded(bound, value, unit, written), at - start)
+
+
+def _range(tokens: Sequence[Token], at: int) -> ReadQuantity | None:
+    """`between 5 and 10`, `5 to 10`, `5-10 km`, the lower first; in `5 to 10 million` it is unclear what the 5 is."""
+    between = tokens[at].text == "between" if at < len(tokens) else False
+    first = _amount(tokens, at + between)
+    if first is None or first[3] >= len(tokens):
+        return None
+    joined = tokens[first[3]].text in (("and",) if between else ("to", "-", "\u2013"))
+    second = _amount(tokens, first[3] + 1) if joined else None
+    if second is None or (first[1] and first[1] != second[1]):
+        return None
+    scaled = [any(token.text in _SCALES for token in tokens[a:b]) for a, b in ((at, first[3]), (first[3], second[3]))]
+    low = first[0] if first[1] else first[0] * _UNITS.get(second[2], ("", Fraction(1)))[1]
+    if scaled[0] != scaled[1] or low > second[0]:
+        return None
+    return ReadQuantity(Quantity(low, second[0], second[1], second[2]), second[3] - at)
+
+
+def _bound(tokens: Sequence[Token], at: int) -> tuple[int, str]:
+    for length in (3, 2, 1):
+        words = tuple(token.text for token in tokens[at : at + length])
+        if words in _BOUNDS and _amount(tokens, at + length) is not None:
+            return at + length, _BOUNDS[words]
+    return at, ""
+
+
+def _suffix(tokens: Sequence[Token], at: int, bound: str) -> tuple[int, str]:
+    words = tuple(token.text for token in tokens[at : at + 2])
+    if not bound and words in (("or", "more"), ("or", "over"), ("or", "above")):
+        return at + 2, ">="
+    if not bound and words in (("or", "less"), ("or", "fewer"), ("or", "under")):
+        return at + 2, "<="
+    return (at + 1, ">=") if not bound and words[:1] == ("+",) else (at, bound)
+
+
+def _bounded(bound: str, value: Fraction, unit: str, written: str) -> Quantity:
+    low = None if bound in ("<", "<=") else value
+    high = None if bound in (">", ">=") else value
+    return Quantity(low, high, unit, written, bound == "~", bound in ("<", ">"))
+
+
+def _amount(tokens: Sequence[Token], at: int) -> tuple[Fraction, str, str, int] | None:
+    if at >= len(tokens):
+        return None
+    currency = _CURRENCIES.get(tokens[at].text, "") if tokens[at].kind == "sign" else ""
+    at += bool(currency)
+    number = _plain(tokens, at, _SCALES if currency else _COUNTED)
+    if number is None:
+        return None
+    value, at = number
+    if currency:
+        return value, currency, currency, at
+    return _with_unit(tokens, at, value)
+
+
+def _with_unit(tokens: Sequence[Token], at: int, value: Fraction) -> tuple[Fraction, str, str, int]:
+    words = [token.text for token in tokens[at : at + 3]] + ["", "", ""]
+    if words[0] in ("percentage", "percent") and words[1] in ("point", "points"):
+        return value, "point", "percentage-points", at + 2
+    if words[:2] == ["per", "cent"]:
+        return value, "percent", "percent", at + 2
+    if words[0] == "°" and words[1] in ("c", "f"):
+        return value, {"c": "celsius", "f": "fahrenheit"}[words[1]], words[1], at + 2
+    if words[:2] == ["us", "dollars"] or (words[0] in ("us", "u.s") and words[1] in ("dollars", "dollar")):
+        return value, "usd", "usd", at + 2
+    skip = words[0] == "-" and words[1] in _UNITS
+    word = words[1] if skip else words[0]
+    if word in _CURRENCIES:
+        return value, _CURRENCIES[word], _CURRENCIES[word], at + 1
+    if word in _UNITS:
+        unit, factor = _UNITS[word]
+        return value * factor, unit, word, at + 1 + skip
+    return value, "", "", at
+
+
+def _plain(tokens: Sequence[Token], at: int, scales: Mapping[str, int]) -> tuple[Fraction, int] | None:
+    """Digits or words, with `million` behind them."""
+    token = tokens[at] if at < len(tokens) else None
+    if token is None:
+        return None
+    if token.kind == "number":
+        value, at = Fraction(token.text.replace(",", "")), at + 1
+    elif token.text in ("a", "an") and at + 1 < len(tokens) and tokens[at + 1].text in _WHOLE:
+        value, at = Fraction(1), at + 1
+    else:
+        spelt = _spelt(tokens, at)
+        if spelt is None:
+            return None
+        value, at = spelt
+    while at < len(tokens) and tokens[at].text in scales:
+        value, at = value * scales[tokens[at].text], at + 1
+    return value, at
+
+
+def _spelt(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None:
+    """`twenty-five`, `two hundred and five`, `three thousand two hundred`."""
+    total = current = 0
+    start = at
+    while at < len(tokens):
+        words = tokens[at].text.split("-")
+        if (
+            words == ["and"]
+            and at > start
+            and tokens[at - 1].text in ("hundred", "thousand")
+            and _is_number(tokens, at + 1)
+        ):
+            at += 1
+            continue
+        if not all(word in _NUMBERS or (word in ("hundred", "thousand") and at > start) for word in words):
+            break
+        if len(words) == 1 and at > start and words[0] in _NUMBERS and tokens[at - 1].text in _NUMBERS:
+            break
+        for word in words:
+            if word == "hundred":
+                current *= 100
+            elif word == "thousand":
+                total, current = total + current * 1000, 0
+            else:
+                current += _NUMBERS[word]
+        at += 1
+    return (Fraction(total + current), at) if at > start else None
+
+
+def _is_number(tokens: Sequence[Token], at: int) -> bool:
+    return at < len(tokens) and all(word in _NUMBERS for word in tokens[at].text.split("-"))
+
+
+def ordinal_of(token: Token) -> int | None:
+    """The number of `3rd` or `third`."""
+    if token.kind == "ordinal":
+        return int(token.text[:-2])
+    return _ORDINAL.get(token.text)
+
+
+def compare_quantities(evidence: Quantity, claim: Quantity) -> str:
+    """Whether what the evidence says of a number is what the claim says."""
+    if evidence.unit != claim.unit:
+        money = {evidence.unit, claim.unit} <= set(_CURRENCIES.values())
+        return APART if money and evidence[:2] == claim[:2] else UNSURE
+    if evidence.approximate or claim.approximate:
+        return _approximate(evidence, claim)
+    found = _intervals(evidence, claim)
+    if found == APART and evidence.written != claim.written and _distance(evidence, claim) <= _CLOSE:
+        return UNSURE
+    return found
+
+
+def _distance(one: Quantity, other: Quantity) -> Fraction:
+    a, b = one.low if one.low is not None else one.high, other.low if other.low is not None else other.high
+    return abs((a or Fraction()) - (b or Fraction())) / max(
+        abs(a or Fraction()), abs(b or Fraction()), Fraction(1, 10**9)
+    )
+
+
+def _approximate(evidence: Quantity, claim: Quantity) -> str:
+    near = _distance(evidence, claim)
+    points = evidence.low == evidence.high and claim.low == claim.high
+    if not points:
+        return UNSURE
+    if claim.approximate and (near == 0 or (not evidence.approximate and near <= _CLOSE)):
+        return SAME
+    return APART if near > _FAR else UNSURE
+
+
+def _intervals(evidence: Quantity, claim: Quantity) -> str:
+    if evidence[:2] == claim[:2]:
+        return SAME if evidence.open == claim.open else UNSURE
+    if _before(evidence, claim, claim.open) or _before(claim, evidence, claim.open):
+        return APART
+    low = claim.low is None or (
+        evidence.low is not None and _inside(evidence.low, claim.low, claim.open, evidence.open)
+    )
+    high = claim.high is None or (
+        evidence.high is not None and _inside(claim.high, evidence.high, claim.open, evidence.open)
+    )
+    return SAME if low and high else UNSURE
+
+
+def _inside(greater: Fraction, less: Fraction, claim_open: bool, evidence_open: bool) -> bool:
+    return greater > less or (greater == less and (not claim_open or evidence_open))
+
+
+def _before(one: Quantity, other: Quantity, strictly: bool) -> bool:
+    """Whether one lies below the other; `over 100` is not taken to deny `100`, but `100` denies `over 100`."""
+    if one.high is None or other.low is None:
+        return False
+    return one.high < other.low or (one.high == other.low and strictly)

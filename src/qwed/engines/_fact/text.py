@@ -1,0 +1,240 @@
+"""The fact engine's reading: a text cut into sentences and words, each with its place, and what must not be in one."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from qwed.engines._fact.words import BLOCKING, DENIALS, FRAMES
+from qwed.guards.text import has_unseen
+
+MAX_CONTEXT = 200_000
+MAX_CLAIM = 2_000
+MAX_SENTENCE = 1_500
+_AFTERTHOUGHT = 3
+
+_HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060-\u2064\ufeff\u034f\u180e\ufe00-\ufe0f\u115f\u1160\u3164\uffa0\u2800]")
+_TOKEN = re.compile(
+    r"""(?P<iso>\d{4}-\d{2}-\d{2}(?![\d-]))
+      | (?P<clock>\d{1,2}:\d{2}(?::\d{2})?)
+      | (?P<slashed>\d{1,4}(?:/\d{1,4}){1,2})
+      | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
+      | (?P<decade>\d{4}s\b)
+      | (?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)
+      | (?P<dotted>(?:[A-Za-z]\.){2,})
+      | (?P<word>[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*)
+      | (?P<sign>[^\s\w]|_)""",
+    re.VERBOSE,
+)
+_ABBREVIATIONS = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "jr",
+        "sr",
+        "inc",
+        "corp",
+        "ltd",
+        "co",
+        "vs",
+        "etc",
+        "no",
+        "vol",
+        "fig",
+        "approx",
+        "est",
+        "dept",
+        "gen",
+        "gov",
+        "sen",
+        "rep",
+        "lt",
+        "col",
+        "sgt",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "e.g",
+        "i.e",
+        "u.s",
+        "u.k",
+        "a.m",
+        "p.m",
+        "ph.d",
+        "b.sc",
+        "m.sc",
+    ]
+)
+_BREAK = re.compile(r"[.!?]+[\"'”\u2019)\]]*(?=\s)|\n(?=\s*(?:[-*•>#]|\d+[.)])\s)")
+DOUBTS = BLOCKING - frozenset(
+    ["since", "as", "that", "who", "whose", "which", "where", "after", "before", "when", "while", "will", "can", "or"]
+)
+_LAST_WORD = re.compile(r"([\w.]+?)\.?$")
+_CONTRACTIONS = {
+    "can't": ["can", "not"],
+    "won't": ["will", "not"],
+    "cannot": ["can", "not"],
+    "shan't": ["shall", "not"],
+}
+
+
+class Token(NamedTuple):
+    """One word, number or sign: as it is compared, as it is written, and where."""
+
+    kind: str
+    text: str
+    written: str
+    start: int
+
+    @property
+    def capital(self) -> bool:
+        """Whether it is written as a name is."""
+        return self.kind in ("word", "dotted") and not self.written.islower() and self.written != "'s"
+
+
+class Sentence(NamedTuple):
+    """A sentence of the context; `stated` is false where what it says is not what the context says."""
+
+    start: int
+    end: int
+    text: str
+    stated: bool
+
+
+def deceptive(text: str) -> str:
+    """Why a text must not be read as it looks; empty where it may."""
+    if has_unseen(text.replace("\r", "")) or _HIDDEN.search(text):
+        return "characters that nobody sees"
+    for word in re.findall(r"[^\W\d_]+", text):
+        if not word.isascii() and len({_script(letter) for letter in word} - {""}) > 1:
+            return f"letters of two alphabets in `{word[:40]}`"
+    return ""
+
+
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return name if name in ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL") else ""
+
+
+def sentences_of(text: str) -> list[Sentence]:
+    """The sentences of a text in order, with their places in it."""
+    found: list[Sentence] = []
+    frame = False
+    for paragraph in re.finditer(r"(?:[^\n]|\n(?![ \t\r]*\n))+", text):
+        spans = list(_spans(text, paragraph.start(), paragraph.end()))
+        pieces = [text[start:end] for start, end in spans]
+        if not pieces:
+            continue
+        frame = frame or any(_first_word(piece) in FRAMES for piece in pieces)
+        inside = ""
+        for (start, end), sentence, following in zip(spans, pieces, [*pieces[1:], ""], strict=True):
+            opened, inside = inside, _quoting(sentence, inside)
+            stated = not (frame or opened or inside) and _states(sentence) and not _takes_back(following)
+            found.append(Sentence(start, end, sentence, stated))
+            frame = frame or _introduces(sentence)
+        # A heading, or the line above a list, speaks for the paragraph below it too.
+        frame = _introduces(pieces[-1])
+    return found
+
+
+def _states(sentence: str) -> bool:
+    """Whether a sentence says something itself: it asks nothing, quotes nobody and can be read at once."""
+    trails_off = sentence.rstrip("\"'”\u2019) ").endswith(("?", "...", "…"))
+    return not trails_off and not _quoted(sentence) and not sentence.startswith(">") and len(sentence) <= MAX_SENTENCE
+
+
+def _takes_back(following: str) -> bool:
+    """Whether the next sentence denies this one, or is an afterthought such as `Allegedly.`."""
+    words = re.findall(r"[^\W\d_]+", following.casefold())
+    return DENIALS.match(following) is not None or (len(words) <= _AFTERTHOUGHT and not DOUBTS.isdisjoint(words))
+
+
+def _introduces(sentence: str) -> bool:
+    """Whether an unfinished sentence puts what follows it in doubt."""
+    words = re.findall(r"[^\W\d_]+", sentence.casefold())
+    return sentence.rstrip()[-1:] not in (".", "!", "?") and not DOUBTS.isdisjoint(words)
+
+
+def _first_word(sentence: str) -> str:
+    match = re.search(r"[^\W\d_]+", sentence)
+    return match[0].casefold() if match else ""
+
+
+def _quoting(sentence: str, inside: str) -> str:
+    """The mark of the quotation that is open at the end of a sentence; empty where none is."""
+    for mark in re.finditer("[\"“”]|(?<![^\\s(])['\u2018](?=\\w)|['\u2019](?![^\\s.,;:!?)])", sentence):
+        kind = mark[0]
+        if not inside and (
+            kind in '"“\u2018' or (kind == "'" and mark.end() < len(sentence) and sentence[mark.end()].isalnum())
+        ):
+            inside = kind
+        elif inside == _OPENS.get(kind):
+            inside = ""
+    return inside
+
+
+_OPENS = {'"': '"', "”": "“", "'": "'", "\u2019": "\u2018"}
+
+
+def _quoted(sentence: str) -> bool:
+    """Whether several words of a sentence are somebody else's."""
+    return re.search(r"[\"“][^\"”]*\w\s+\w+[^\"”]*\s+\w[^\"”]*[\"”]", sentence) is not None
+
+
+def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = start
+    for match in _BREAK.finditer(text, start, end):
+        if match[0].startswith("."):
+            last = _LAST_WORD.search(text, max(at, match.start() - 20), match.start())
+            word = last[1].casefold() if last else ""
+            if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha() and text[match.start() - 1].isupper()):
+                continue
+        yield from _trimmed(text, at, match.end())
+        at = match.end()
+    yield from _trimmed(text, at, end)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if piece.strip(" \t\r\n-*•"):
+        start += len(piece) - len(piece.lstrip(" \t\r\n-*•"))
+        yield start, start + len(text[start:end].rstrip())
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of a sentence; contractions and possessives are two."""
+    found: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind, written = match.lastgroup or "sign", match[0]
+        folded = unicodedata.normalize("NFKC", written).casefold().replace("\u2019", "'")
+        first, *rest = _parts(kind, folded)
+        found.append(Token(kind, first, written, match.start()))
+        found.extend(Token(kind, part, part, match.start()) for part in rest)
+    return found
+
+
+def _parts(kind: str, word: str) -> list[str]:
+    if kind == "dotted":
+        return [word.replace(".", "")]
+    if kind != "word":
+        return [word]
+    if word in _CONTRACTIONS:
+        return _CONTRACTIONS[word]
+    if word.endswith("n't"):
+        return [word[:-3], "not"]
+    if word.endswith("'s"):
+        return [word[:-2], "'s"]
+    return [word[:-1], "'s"] if word.endswith("s'") else [word]

@@ -1,0 +1,118 @@
+"""Text as people write it, brought into the one notation the grammar reads: LaTeX, unicode signs, percent in words."""
+
+import re
+
+from qwed.engines._math.latex import from_latex, is_latex
+from qwed.engines._math.tree import Refused
+
+_MAX = 4096
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("×·⋅∙", "*"),  # noqa: RUF001
+        **dict.fromkeys("÷∕", "/"),  # noqa: RUF001
+        **dict.fromkeys("−–‒", "-"),  # noqa: RUF001
+        "≤": "<=",
+        "≥": ">=",
+        "⩽": "<=",
+        "⩾": ">=",
+        "≠": " != ",
+        "∞": " oo ",
+        "→": "->",
+        "π": " pi ",
+        "½": "(1/2)",
+        "⅓": "(1/3)",
+        "¼": "(1/4)",
+        "¾": "(3/4)",
+        "⅔": "(2/3)",
+        "⅕": "(1/5)",
+        "⅛": "(1/8)",
+        "\u03b1": " alpha ",
+        "β": " beta ",
+        "\u03b3": " gamma ",
+        "δ": " delta ",
+        "ε": " epsilon ",
+        "θ": " theta ",
+        "λ": " lambda ",
+        "μ": " mu ",
+        "\u03c1": " rho ",
+        "\u03c3": " sigma ",
+        "τ": " tau ",
+        "φ": " phi ",
+        "ω": " omega ",
+    }
+)
+_LARGE_SIGNS = {"\u2211": "\\sum ", "\u220f": "\\prod ", "\u222b": "\\int "}
+_LARGE = re.compile("[\u2211\u220f\u222b]")
+_MIXED = re.compile(r"(?<![0-9.,])([0-9]+)\s?([½⅓¼¾⅔⅕⅛])")
+_CONGRUENT = re.compile(r"(?P<left>[^≡=<>]+)≡(?P<right>[^≡=<>()]+)\(\s*mod\s+(?P<modulus>[^()]+)\)\s*")
+_PERCENT = r"(?P<rate>[0-9]+(?:\.[0-9]+)?)\s*%"
+_WHOLE = r"(?P<whole>[^=<>!%]+?)"
+_RAISED_BY = "increased|raised|marked up|grown"
+_LOWERED_BY = "decreased|reduced|discounted|lowered|marked down"
+_UP = r"(?:increase|rise)"
+_DOWN = r"(?:decrease|reduction)"
+_MORE = tuple(
+    (re.compile(pattern, re.IGNORECASE), way)
+    for pattern, way in (
+        (rf"\s*(?:an?\s+)?{_PERCENT}\s+{_UP}\s+(?:on|of|in|to|from|over)\s+{_WHOLE}\s*", "+"),
+        (rf"\s*(?:an?\s+)?{_PERCENT}\s+{_DOWN}\s+(?:on|of|in|to|from)\s+{_WHOLE}\s*", "-"),
+        (rf"\s*{_WHOLE}\s+(?:{_RAISED_BY})\s+by\s+{_PERCENT}\s*", "+"),
+        (rf"\s*{_WHOLE}\s+(?:{_LOWERED_BY})\s+by\s+{_PERCENT}\s*", "-"),
+        (rf"\s*(?:increase|raise)\s+{_WHOLE}\s+by\s+{_PERCENT}\s*", "+"),
+        (rf"\s*(?:decrease|reduce|discount|lower)\s+{_WHOLE}\s+by\s+{_PERCENT}\s*", "-"),
+        (rf"\s*{_PERCENT}\s+more\s+than\s+{_WHOLE}\s*", "+"),
+        (rf"\s*{_PERCENT}\s+(?:less\s+than|off(?:\s+of)?)\s+{_WHOLE}\s*", "-"),
+    )
+)
+_LAST_CHANGE = re.compile(
+    r"(?P<before>.+%)(?:\s*,)?(?:\s+and)?(?:\s+then)?\s+"
+    rf"(?P<change>(?:{_RAISED_BY}|{_LOWERED_BY})\s+by\s+[^%]+%\s*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHOOSE = re.compile(r"\b([0-9]+|[A-Za-z])\s+choose\s+([0-9]+|[A-Za-z])\b")
+_COMPARISON = re.compile(r"(<=|>=|==|!=|=|<|>)")
+
+
+def plain(text: str) -> str:
+    """The text in the notation of the grammar; what it does not know it leaves for the grammar to refuse."""
+    if len(text) > _MAX:
+        raise Refused("within_limits", f"the text is longer than {_MAX} characters: shorten it")
+    text = _LARGE.sub(lambda found: _LARGE_SIGNS[found[0]], text)
+    text = text.replace("{,}", ",")
+    if is_latex(text):
+        text = from_latex(text)
+    if not text.isascii():
+        text = _from_unicode(text)
+    text = _CHOOSE.sub(r"binomial(\1, \2)", text)
+    return _from_words(text) if "%" in text else text
+
+
+def _from_unicode(text: str) -> str:
+    if congruence := _CONGRUENT.fullmatch(text):
+        left, right, modulus = (congruence[part].strip() for part in ("left", "right", "modulus"))
+        text = f"mod(({left}) - ({right}), {modulus}) = 0"
+    text = _RAISED.sub(lambda found: f"^({found[0].translate(_SUPERSCRIPTS)})", text)
+    text = _LOWERED.sub(lambda found: f"_{found[0].translate(_SUBSCRIPTS)}", text)
+    text = re.sub("∛(?=\\()", "cbrt", text)
+    text = re.sub("∛([0-9.]+|[A-Za-z])", r"cbrt(\1)", text)
+    text = _MIXED.sub(r"(\1+\2)", text)
+    return text.translate(_SIGNS)
+
+
+def _from_words(text: str) -> str:
+    parts = _COMPARISON.split(text)
+    return "".join(part if index % 2 else _changed(part) for index, part in enumerate(parts))
+
+
+def _changed(side: str) -> str:
+    for pattern, way in _MORE:
+        if found := pattern.fullmatch(side):
+            return f" ({found['whole']})*(1 {way} {found['rate']}/100) "
+    # One change after the other: the last one is of all that stands before it.
+    chain = _LAST_CHANGE.fullmatch(side)
+    first = _changed(chain["before"]) if chain else side
+    return _changed(f"{first} {chain['change']}") if chain and first != chain["before"] else side

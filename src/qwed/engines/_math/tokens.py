@@ -1,0 +1,227 @@
+"""The words of the math grammar: which functions there are, and how a text is cut into tokens."""
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from qwed.engines._math.tree import Limits, Number, Refused, clip, two_readings
+
+
+class Token(NamedTuple):
+    """One number, name, sign or mark, and where it starts."""
+
+    kind: str
+    text: str
+    start: int
+
+
+END = "end of the text"
+
+TRIGONOMETRIC = ("sin", "cos", "tan", "sec", "csc", "cot")
+_ONE_ARGUMENT = (
+    *TRIGONOMETRIC,
+    *("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "ln", "log2", "log10"),
+    *("sqrt", "cbrt", "abs", "sign", "floor", "ceil", "factorial", "gamma", "zeta", "erf", "fibonacci"),
+    *(
+        "re",
+        "im",
+        "conj",
+        "arg",
+        "det",
+        "inv",
+        "transpose",
+        "rank",
+        "trace",
+        "eigenvalues",
+        "norm",
+        "degrees",
+        "radians",
+    ),
+)
+ARITY: dict[str, tuple[int, int]] = {
+    **dict.fromkeys(_ONE_ARGUMENT, (1, 1)),
+    **dict.fromkeys(("binomial", "permutations", "mod", "root", "dot", "cross"), (2, 2)),
+    **dict.fromkeys(("min", "max", "gcd", "lcm", "mean", "median"), (1, 50)),
+    "log": (1, 2),
+    "round": (1, 2),
+    "diff": (1, 3),
+    "integrate": (1, 4),
+    "limit": (2, 4),
+    "sum": (1, 4),
+    "product": (1, 4),
+    "taylor": (4, 4),
+}
+"""Every function and how many arguments it takes; `log` and `ln` are natural, `log(x, b)` has base `b`."""
+
+ALIASES = {
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{f"ar{name}": f"a{name}" for name in ("sinh", "cosh", "tanh")},
+    **dict.fromkeys(("derivative", "differentiate"), "diff"),
+    **dict.fromkeys(("integral", "int", "antiderivative"), "integrate"),
+    **dict.fromkeys(("binom", "choose", "ncr", "comb"), "binomial"),
+    **dict.fromkeys(("npr", "perm"), "permutations"),
+    **dict.fromkeys(("determinant",), "det"),
+    **dict.fromkeys(("inverse",), "inv"),
+    **dict.fromkeys(("average", "avg"), "mean"),
+    "lim": "limit",
+    "summation": "sum",
+    "prod": "product",
+    "ceiling": "ceil",
+    "sgn": "sign",
+    "fact": "factorial",
+    "lg": "log10",
+    "tg": "tan",
+    "cosec": "csc",
+    "hcf": "gcd",
+    "fib": "fibonacci",
+    "nthroot": "root",
+    "conjugate": "conj",
+    "eigvals": "eigenvalues",
+    "tr": "trace",
+    "signum": "sign",
+    "magnitude": "norm",
+}
+"""Other words for the same function."""
+CAPITALS = {"C": "binomial", "P": "permutations", "D": "diff"}
+"""Capital letters that are functions when called with two arguments."""
+BARE = frozenset({*TRIGONOMETRIC, "asin", "acos", "atan", "sinh", "cosh", "tanh", "ln", "log", "log2", "log10"})
+"""Functions whose argument may go without parentheses, as in `sin x`."""
+
+INFINITE = frozenset({"inf", "infinity", "oo"})
+UNUSABLE = frozenset({"zoo", "nan", "true", "false", "none", "null", "undefined"})
+SIGNS = {"=": "=", "==": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "!=": "!="}
+
+_REST = (
+    r"|(?P<name>[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*)"
+    r"|(?P<sign>==|<=|>=|!=|[=<>])"
+    r"|(?P<mark>\*\*|->|[-+*/^(),!%|\[\]{}\u221a\u00b0]))"
+)
+_DIGITS = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?"
+_PLAIN = re.compile(rf"[ \t\r\n]*(?:(?P<number>{_DIGITS}){_REST}")
+_WITH_GROUPS = re.compile(rf"[ \t\r\n]*(?:(?P<number>{_GROUPED}|{_DIGITS}){_REST}")
+_GROUP_AFTER_COMMA = re.compile(r"[0-9],0[0-9]{2}(?![0-9])")
+_HINTS = {
+    "$": "leave the currency out",
+    "\\": "check the LaTeX",
+    "'": "write `diff(f, x)`",
+    ";": "claim one thing at a time",
+    "\u2248": "write `=` and give a `tolerance`",
+    "~": "write `=` and give a `tolerance`",
+}
+
+
+def hint_for(text: str) -> str:
+    """What to change about a character that is not read, if that is known."""
+    return "write 1,000 or 1000, and a decimal point" if text == "," else _HINTS.get(text, "")
+
+
+def tokens_of(text: str, limits: Limits) -> list[Token]:
+    """The tokens and an end; Refused for what is none."""
+    tokens: list[Token] = []
+    listing: list[bool] = []
+    position, end = 0, len(text.rstrip(" \t\r\n"))
+    while position < end:
+        # Inside the brackets of a call or a list a comma parts arguments, elsewhere it groups thousands.
+        match = (_PLAIN if True in listing else _WITH_GROUPS).match(text, position)
+        if match is None:
+            raise _unreadable(text, position)
+        group = match.lastgroup or "mark"
+        token = Token(group, match[group], match.start(group))
+        if True in listing and token.kind == "number" and _GROUP_AFTER_COMMA.match(text, token.start - 2):
+            raise two_readings(",", "1000 without a comma, or a space after the comma", token.start - 1)
+        if token.text == "!=" and text[token.start - 1 : token.start].strip():
+            raise two_readings("!=", "`5! = 120` or `5 != 120`", token.start)
+        _follow(listing, token, tokens)
+        tokens.append(token)
+        position = match.end()
+        if len(tokens) > limits.tokens:
+            raise Refused("within_limits", f"the text has more than {limits.tokens} numbers and signs: shorten it")
+    tokens.append(Token("end", END, end))
+    return tokens
+
+
+def parted(tokens: list[Token]) -> list[Token]:
+    """The tokens with `xy` as `x` and `y` where both letters are used alone beside it."""
+    alone = {token.text for token in tokens if token.kind == "name" and len(token.text) == 1}
+    found: list[Token] = []
+    for token in tokens:
+        if found and found[-1].text == "/" and token.text[0] == "d":
+            found.append(token)
+            continue
+        whole = token.kind != "name" or not 2 <= len(token.text) <= 4 or not alone.issuperset(token.text)
+        if whole or token.text == "pi" or function_of(token.text) in ARITY:
+            found.append(token)
+        else:
+            found.extend(Token("name", letter, token.start + index) for index, letter in enumerate(token.text))
+    return found
+
+
+def _follow(listing: list[bool], token: Token, before: list[Token]) -> None:
+    """Keep book of the open brackets, True for each in which commas part arguments."""
+    if token.text in ("[", "{"):
+        listing.append(True)
+    elif token.text == "(":
+        listing.append(bool(before) and _is_function(before[-1].text))
+    elif token.text in (")", "]", "}") and listing:
+        listing.pop()
+
+
+def _is_function(text: str) -> bool:
+    return text in CAPITALS or function_of(text) in ARITY
+
+
+def function_of(text: str) -> str:
+    """The name under which a function is known here."""
+    return ALIASES.get(text.lower(), text.lower())
+
+
+def _unreadable(text: str, position: int) -> Refused:
+    while text[position] in " \t\r\n":
+        position += 1
+    character = text[position]
+    hint = hint_for(character) or "use digits, names, `+ - * / ^ ( )` and comparison signs"
+    return Refused("syntax_valid", f"cannot read {clip(character)} at position {position + 1}: {hint}", position + 1)
+
+
+_GREEK = frozenset(
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "pi",
+    ]
+)
+
+
+def is_letter(text: str) -> bool:
+    """Whether the name is one letter, as variables beside each other are."""
+    return (len(text) == 1 and text.isalpha()) or text.lower() in _GREEK or bool(re.fullmatch(r"[A-Za-z]_[0-9]+", text))
+
+
+def number_of(token: Token, digits: int) -> Number:
+    """The exact value: a decimal is the fraction its digits say."""
+    mantissa, _, scale = token.text.replace(",", "").lower().partition("e")
+    if len(mantissa) > digits or len(scale.lstrip("+-0")) > 4 or abs(int(scale or 0)) > digits:
+        raise Refused("within_limits", f"the number at position {token.start + 1} has more than {digits} digits")
+    whole, _, fraction = mantissa.partition(".")
+    exponent = int(scale or 0) - len(fraction)
+    value = int(whole + fraction)
+    return value * 10**exponent if exponent >= 0 else Fraction(value, 10**-exponent)

@@ -1,0 +1,1 @@
+"""Parts of the worker pool: queues, messages, and the processes themselves. `pool.py` is the door."""

@@ -1,0 +1,130 @@
+"""A worker, from the fork on: it cuts its ties, accepts its limits, and answers one request after another."""
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from qwed.engines._pool.frames import MAX_ANSWER, MAX_REQUEST, pack, receive
+from qwed.engines._pool.messages import HELLO, Ask, Reply, decode_ask, encode
+from qwed.engines.protocol import EngineRequest
+from qwed.words import Verdict
+
+Verify = Callable[[EngineRequest], Verdict]
+
+REQUESTS_PER_WORKER = 1_000
+OPEN_FILES = 32
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process, as prctl(2) does."""
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def become_worker(channel: socket.socket, zygote: int, memory: int) -> None:
+    """Cut every tie but `channel`, accept the limits, and introduce this process to the pool."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.setsid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != zygote:
+        os._exit(0)
+    _keep_only(channel.fileno())
+    _die_first()
+    _limit(memory)
+    me = os.getpid()
+    handle = os.pidfd_open(me)
+    socket.send_fds(channel, [HELLO.pack(me)], [handle])
+    os.close(handle)
+
+
+def _keep_only(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(null, standard)
+    for listed in os.listdir("/proc/self/fd"):
+        if int(listed) not in {0, 1, 2, descriptor}:
+            # The listing names its own descriptor too, which is closed by now.
+            with suppress(OSError):
+                os.close(int(listed))
+
+
+def _die_first() -> None:
+    """When the machine runs out of memory, a worker goes before the process that asks."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")
+
+
+def _limit(memory: int) -> None:
+    # Not RLIMIT_NPROC: it counts every thread of the user, and a solver needs threads for its own timer.
+    limits = {
+        resource.RLIMIT_AS: _mapped() + memory,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+    }
+    for limit, value in limits.items():
+        _, ceiling = resource.getrlimit(limit)
+        if ceiling != resource.RLIM_INFINITY:
+            value = min(value, ceiling)
+        resource.setrlimit(limit, (value, value))
+
+
+def _mapped() -> int:
+    with open("/proc/self/statm", encoding="ascii") as sizes:
+        return int(sizes.read().split()[0]) * resource.getpagesize()
+
+
+def work(channel: socket.socket, engines: Mapping[str, Verify], memory: int) -> None:
+    """Answer requests until the pool hangs up; what an engine raises is told to the pool and ends this worker."""
+    me = os.getpid()
+    full = _resident() + memory // 2
+    number = served = 0
+    try:
+        while (payload := receive(channel, MAX_REQUEST)) is not None:
+            ask = decode_ask(payload)
+            number = ask.number
+            verdict = _answer(ask, engines)
+            if os.getpid() != me:
+                return
+            served += 1
+            retire = served >= REQUESTS_PER_WORKER or _resident() > full
+            _say(channel, Reply(number=number, verdict=verdict, retire=retire))
+    finally:
+        raised = sys.exc_info()[0]
+        if raised is not None and os.getpid() == me:
+            _say(channel, Reply(number=number, error=raised.__name__[:80]))
+
+
+def _answer(ask: Ask, engines: Mapping[str, Verify]) -> Verdict:
+    _allow_cpu(ask.seconds)
+    verdict: Any = engines[ask.engine](ask.request)
+    if not isinstance(verdict, Verdict):
+        raise TypeError("an engine answers with a Verdict")
+    return verdict
+
+
+def _allow_cpu(seconds: float) -> None:
+    """A backstop for the pool's own clock; twice the time, since a solver may run on several cores."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime + 2 * seconds) + 2
+    _, ceiling = resource.getrlimit(resource.RLIMIT_CPU)
+    if ceiling == resource.RLIM_INFINITY or soft < ceiling:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, ceiling))
+
+
+def _resident() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _say(channel: socket.socket, reply: Reply) -> None:
+    channel.sendall(pack(encode(reply), MAX_ANSWER))

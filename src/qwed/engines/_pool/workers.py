@@ -1,0 +1,211 @@
+"""The pool's end of its processes: the zygote, and each worker the zygote forked."""
+
+import math
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+
+from qwed.engines._pool.frames import MAX_ANSWER, FrameError, OneFrame
+from qwed.engines._pool.messages import FORK, HELLO, UNREADABLE, Orders, Reply, decode_reply
+from qwed.engines._pool.queues import Job
+from qwed.engines.table import EngineRow
+
+PRELOAD_SECONDS = 120.0
+FORK_SECONDS = 20.0
+ENDING_SECONDS = 5.0
+
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path']; "
+    "from qwed.engines.zygote import main; main(sys.argv[1])"
+)
+_PIECE = 1 << 16
+
+
+class Lost(Exception):
+    """The process is gone, or says what no worker of ours would say."""
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of ours but PATH; a fixed hash seed makes set order, and so every answer, the same in every run."""
+    path = os.environ.get("PATH", os.defpath)
+    return {"PATH": path, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
+
+
+class Zygote:
+    """The process that has every engine loaded and forks workers."""
+
+    def __init__(self, rows: tuple[EngineRow, ...], memory_mb: int, now: float) -> None:
+        self.ready = False
+        self.deadline = now + PRELOAD_SECONDS
+        self.control, theirs = socket.socketpair()
+        self.control.setblocking(False)
+        path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
+        orders = Orders(path=path, rows=rows, memory_mb=memory_mb, control=theirs.fileno())
+        with theirs:
+            try:
+                self._process = _start(orders)
+            except OSError:
+                self.control.close()
+                raise
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def listen(self) -> None:
+        """Note that the engines are loaded; Lost if the process has ended."""
+        try:
+            word = self.control.recv(_PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            raise Lost from None
+        if not word:
+            raise Lost
+        self.ready, self.deadline = True, math.inf
+
+    def fork(self) -> socket.socket:
+        """The pool's end of the socket a new worker will serve; OSError if it cannot be asked for."""
+        mine, theirs = socket.socketpair()
+        mine.setblocking(False)
+        with theirs:
+            try:
+                socket.send_fds(self.control, [FORK], [theirs.fileno()])
+            except OSError:
+                mine.close()
+                raise
+        return mine
+
+    def end(self, patience: float = ENDING_SECONDS) -> None:
+        """Hang up, so that it ends its workers and itself; after `patience`, or while it loads, kill it."""
+        self.control.close()
+        try:
+            # Before it is ready it has no workers, and does not listen.
+            self._process.wait(patience if self.ready else 0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _start(orders: Orders) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
+        [sys.executable, "-P", "-s", "-c", _BOOT, orders.written()],
+        env=_environment(),
+        cwd="/",
+        pass_fds=[orders.control],
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+class Worker:
+    """One forked process: starting until it has introduced itself, then idle or busy with a job."""
+
+    def __init__(self, channel: socket.socket, now: float) -> None:
+        self.channel = channel
+        self.pid = 0
+        self.handle = -1
+        """A descriptor of the process itself: a process id could come to mean another one."""
+        self.job: Job | None = None
+        self._late = now + FORK_SECONDS
+        self._unsent = memoryview(b"")
+        self._answer = OneFrame(MAX_ANSWER)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it can be given a job."""
+        return self.pid != 0 and self.job is None
+
+    @property
+    def sending(self) -> bool:
+        """Whether part of the request is still to be sent."""
+        return len(self._unsent) > 0
+
+    @property
+    def deadline(self) -> float:
+        """When it must have said something."""
+        if self.pid == 0:
+            return self._late
+        return self.job.deadline if self.job is not None else math.inf
+
+    def meet(self) -> None:
+        """Hear its introduction; Lost if it is none."""
+        try:
+            hello, handles, _, _ = socket.recv_fds(self.channel, HELLO.size, 1, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except OSError:
+            raise Lost from None
+        if handles:
+            self.handle = handles[0]
+        if len(hello) != HELLO.size or not handles:
+            raise Lost
+        (self.pid,) = HELLO.unpack(hello)
+
+    def give(self, job: Job) -> None:
+        """Make `job` its own, to be sent with `send`."""
+        self.job = job
+        self._unsent = memoryview(job.frame)
+
+    def rest(self) -> None:
+        """Be done with the job, and keep nothing of it."""
+        self.job = None
+        self._unsent = memoryview(b"")
+        self._answer = OneFrame(MAX_ANSWER)
+
+    def send(self) -> None:
+        """Send as much of the request as fits now; Lost if the process has ended."""
+        try:
+            self._unsent = self._unsent[self.channel.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            raise Lost from None
+
+    def hear(self) -> Reply | None:
+        """The reply to its job once it is whole; Lost if the process has ended or says anything else."""
+        try:
+            piece = self.channel.recv(_PIECE)
+        except BlockingIOError:
+            return None
+        except OSError:
+            raise Lost from None
+        if not piece or self.job is None:
+            raise Lost
+        reply = self._parse(piece)
+        if reply is not None and reply.number != self.job.number:
+            raise Lost
+        return reply
+
+    def _parse(self, piece: bytes) -> Reply | None:
+        try:
+            payload = self._answer.feed(piece)
+            return None if payload is None else decode_reply(payload)
+        except (FrameError, *UNREADABLE):
+            raise Lost from None
+
+    def kill(self) -> None:
+        """End the process now; the zygote collects it."""
+        if self.handle >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+
+    def wait_gone(self, seconds: float) -> None:
+        """Wait until a killed process has ended."""
+        if self.handle >= 0:
+            poll = select.poll()
+            poll.register(self.handle, select.POLLIN)
+            poll.poll(seconds * 1000)
+
+    def close(self) -> None:
+        """Let go of its descriptors; an idle process ends by itself when it sees that."""
+        self.channel.close()
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1

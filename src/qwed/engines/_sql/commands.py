@@ -1,0 +1,155 @@
+"""Statements that the parser hands over as text: what each is known to do, read off its first words."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from qwed.engines._sql.functions import deed_named, file_effects
+from qwed.words import Effect, EffectKind
+
+SHELL = "command_execution"
+DYNAMIC = "dynamic_sql"
+FILE_ACCESS = "file_access"
+TIME_DELAY = "time_delay"
+LOADS_CODE = "loads_code"
+NETWORK_ACCESS = "network_access"
+SHUTDOWN = "shutdown"
+UNSAFE_SETTING = "unsafe_setting"
+IMPERSONATION = "impersonation"
+DANGEROUS_FUNCTION = "dangerous_function"
+
+_LONGEST = 4_000
+_MOST_NAMES = 400
+"""How far into a text its first words, paths and calls are looked for."""
+
+_PATH = r".{0,400}?'(?P<path>[^']*)'"
+_ANY_PATH = r"(?:.{0,400}?'(?P<path>[^']*)')?"
+_EXEC = r"EXEC(?:UTE)?\s+(?:@\w+\s*=\s*)?(?:[\[\]\"\w]*\s*\.\s*){0,3}[\[\"]?(?P<name>"
+_READS_OF_PRAGMA = (
+    "table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check "
+    "database_list collation_list function_list module_list pragma_list compile_options integrity_check quick_check"
+)
+_PLAIN_PRAGMAS = (
+    "user_version schema_version application_id encoding page_count page_size freelist_count journal_mode foreign_keys "
+    "cache_size data_version auto_vacuum synchronous busy_timeout"
+)
+_PRINCIPALS = (
+    "USER|ROLE|LOGIN|GROUP|EXTENSION|SERVER|ACCOUNT|SYSTEM|POLICY|RESOURCE|WAREHOUSE|TABLESPACE|PUBLICATION|"
+    "SUBSCRIPTION|PROFILE|COLLATION|DOMAIN|TYPE|STATISTICS|QUOTA|MASKING|NETWORK|SHARE|CREDENTIAL|CERTIFICATE|KEY|"
+    "MASTER|SYMMETRIC|ASYMMETRIC|SESSION|INSTANCE|DEFAULT|OPERATOR|CAST|LANGUAGE|SYNONYM|PUBLIC|CONNECTION|MACRO|"
+    r"MATERIALIZED|EXTERNAL\s+SCHEMA"
+)
+_UPKEEP = (
+    "VACUUM|REINDEX|CLUSTER|REFRESH|OPTIMIZE|LOCK|UNLOCK|CHECKPOINT|DISCARD|RESET|SAVEPOINT|RELEASE|START|END|ABORT|"
+    "LISTEN|UNLISTEN|DEALLOCATE|FLUSH|SECURITY|REASSIGN|CACHE|UNCACHE|CLEAR|MSCK|REPAIR|PURGE|DBCC|KILL|DETACH|"
+    "RECONFIGURE|CLOSE|NOTIFY|UNDROP|SUSPEND|RESUME|RENAME"
+)
+
+
+class Command(NamedTuple):
+    """What a statement does, and why it is refused at every trust level, if it is."""
+
+    effects: tuple[Effect, ...]
+    violation: str = ""
+
+
+class _Row(NamedTuple):
+    start: re.Pattern[str]
+    kinds: tuple[EffectKind, ...]
+    violation: str = ""
+
+
+def _row(start: str, *kinds: EffectKind, violation: str = "") -> _Row:
+    return _Row(re.compile(start, re.IGNORECASE | re.DOTALL), kinds, violation)
+
+
+_E = EffectKind
+_ROWS = (
+    _row(_EXEC + r"xp_cmdshell|sp_oa\w+|xp_servicecontrol|sp_start_job|sp_add_job\w*)", _E.EXECUTE, violation=SHELL),
+    _row(_EXEC + r"xp_(?:dirtree|fileexist|subdirs|getfiledetails))" + _ANY_PATH, _E.READ, violation=FILE_ACCESS),
+    _row(_EXEC + r"sp_executesql|sp_prepare|sp_prepexec|sp_execute_external_script)", _E.EXECUTE, violation=DYNAMIC),
+    _row(_EXEC + r"sp_send_dbmail)", _E.COMMUNICATE, violation=NETWORK_ACCESS),
+    _row(_EXEC + r"sp_(?:help\w*|columns|tables|who2?|spaceused|databases|depends|pkeys|fkeys|statistics))\b", _E.READ),
+    _row(_EXEC + r"sp_configure|sp_add\w+|sp_grant\w+|sp_password|sp_setapprole|xp_\w+)", _E.ADMIN, violation=SHELL),
+    _row(r"EXEC(?:UTE)?\s*\(|EXECUTE\s+IMMEDIATE\b", _E.EXECUTE, violation=DYNAMIC),
+    _row(r"EXEC(?:UTE)?\s+AS\b|SET\s+SESSION\s+AUTHORIZATION\b|SETUSER\b", _E.ADMIN, violation=IMPERSONATION),
+    _row(r"WAITFOR\s+(?:DELAY|TIME)\b", _E.EXECUTE, violation=TIME_DELAY),
+    _row(r"(?:SYSTEM\s+)?SHUTDOWN\b", _E.ADMIN, violation=SHUTDOWN),
+    _row(r"SHOW\b", _E.READ),
+    _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_READS_OF_PRAGMA.split())})\s*(?:$|;|\(\s*[^()]*\)\s*;?\s*$)", _E.READ),
+    _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_PLAIN_PRAGMAS.split())})\s*;?\s*$", _E.READ),
+    _row(
+        r"PRAGMA\s+(?:\w+\.)?(?:writable_schema|temp_store_directory|trusted_schema)",
+        _E.ADMIN,
+        violation=UNSAFE_SETTING,
+    ),
+    _row(r"ATTACH\b" + _PATH, _E.READ, _E.WRITE, violation=FILE_ACCESS),
+    _row(r"LOAD\s+(?:DATA|XML)\b" + _PATH, _E.READ, violation=FILE_ACCESS),
+    _row(r"(?:LOAD|INSTALL|FORCE\s+INSTALL)\b", _E.EXECUTE, violation=LOADS_CODE),
+    _row(r"BULK\s+INSERT\b" + _PATH, _E.READ, violation=FILE_ACCESS),
+    _row(r"BACKUP\b" + _ANY_PATH, _E.WRITE, violation=FILE_ACCESS),
+    _row(r"RESTORE\b" + _ANY_PATH, _E.READ, _E.ADMIN, violation=FILE_ACCESS),
+    _row(r"VACUUM\b[^']{0,200}\bINTO\b" + _PATH, _E.WRITE, violation=FILE_ACCESS),
+    _row(r"EXPORT\s+(?:DATA|DATABASE)\b" + _ANY_PATH, _E.WRITE, violation=FILE_ACCESS),
+    _row(r"(?:UNLOAD|PUT|GET|IMPORT|REMOVE|RM)\b", _E.NETWORK, violation=NETWORK_ACCESS),
+    _row(r"ADD\s+(?:JAR|FILE|FILES|ARCHIVE)\b", _E.EXECUTE, violation=LOADS_CODE),
+    _row(r"CREATE\b.{0,400}\b(?:SONAME|USING\s+JAR|ASSEMBLY|JAVA)\b", _E.EXECUTE, violation=LOADS_CODE),
+    _row(
+        r"CREATE\b.{0,4000}\bLANGUAGE\s+'?(?:C|INTERNAL|PLPYTHON\w*|PLPERLU|PLSH|PLTCLU)\b",
+        _E.EXECUTE,
+        violation=LOADS_CODE,
+    ),
+    _row(
+        r"CREATE\s+EXTENSION\b.{0,60}\b(?:plpython\w*|plperlu|pltclu|plsh|dblink|file_fdw|postgres_fdw|adminpack|pg_net)\b",
+        _E.EXECUTE,
+        violation=LOADS_CODE,
+    ),
+    _row(
+        r"CREATE\b.{0,80}\b(?:SERVER|DATABASE\s+LINK|STAGE|FOREIGN)\b", _E.NETWORK, _E.ADMIN, violation=NETWORK_ACCESS
+    ),
+    _row(r"SET\s+GLOBAL\s+(?:general_log|slow_query_log|log_bin|secure_file)", _E.ADMIN, violation=UNSAFE_SETTING),
+    _row(r"ALTER\s+SYSTEM\b.{0,80}(?:_command|preload_libraries)\b", _E.EXECUTE, _E.ADMIN, violation=SHELL),
+    _row(rf"(?:CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+)?(?:{_PRINCIPALS})\b", _E.ADMIN),
+    _row(r"(?:SET|GRANT|REVOKE|DENY)\b", _E.ADMIN),
+    _row(
+        r"ANALYZE\s*(?:;|$|(?:VERBOSE\s+|TABLE\s+|LOCAL\s+)*(?!SELECT|DELETE|UPDATE|INSERT|FORMAT|WITH)[\w\"`])",
+        _E.ADMIN,
+    ),
+    _row(rf"(?:{_UPKEEP})\b", _E.ADMIN),
+)
+_OUTFILE = re.compile(r"\bINTO\s+(?:OUT|DUMP)FILE\s+'(?P<path>[^']*)'", re.IGNORECASE)
+_CALLED = re.compile(
+    r"(?<![\w$])([A-Za-z_][\w$]{2,60})\s*\(|\bEXEC(?:UTE)?\s+(?:\w+\.+){0,3}([A-Za-z_]\w{2,60})", re.IGNORECASE
+)
+
+
+def command(text: str) -> Command | None:
+    """What a statement is known to do, or None where its words say nothing."""
+    head = text.strip()[:_LONGEST]
+    for row in _ROWS:
+        found = row.start.match(head)
+        if found:
+            return Command(tuple(_effects(row, found)), row.violation)
+    return None
+
+
+def _effects(row: _Row, found: re.Match[str]) -> Iterator[Effect]:
+    groups = found.groupdict()
+    target = groups.get("path") or groups.get("name")
+    for kind in row.kinds:
+        if groups.get("path"):
+            yield from file_effects(kind, str(target))
+        else:
+            reads = kind is EffectKind.READ and not target
+            yield Effect(kind, "information_schema" if reads else (target or found[0].split()[0].upper()))
+
+
+def calls_in(text: str) -> Iterator[tuple[str, Effect]]:
+    """(violation, effect) for each dangerous function whose call shows in a text nobody could parse."""
+    names = [first or second for first, second in _CALLED.findall(text[:_LONGEST])][:_MOST_NAMES]
+    for name in dict.fromkeys(name.lower() for name in names):
+        deed = deed_named(name)
+        if deed is not None:
+            yield f"{DANGEROUS_FUNCTION}:{name}", Effect(deed.kind, name)
+    for found in _OUTFILE.finditer(text[:_LONGEST]):
+        yield from ((FILE_ACCESS, effect) for effect in file_effects(EffectKind.WRITE, found["path"]))

@@ -1,0 +1,1 @@
+"""Parts of the stats engine: the file, the claim, and the query that settles it. `stats.py` is the door."""

@@ -1,0 +1,169 @@
+"""Library names: which package an import means, where a property of it leads, and the rule that speaks for it."""
+
+from qwed.guards._javascript.folding import FUNCTIONS
+from qwed.guards._javascript.packages import TEMPLATES, UNDECLARED
+from qwed.guards._javascript.rules import HARMLESS, UNKNOWN, Rule, words
+from qwed.guards._javascript.tables import (
+    GLOBAL_NAMES,
+    GLOBAL_OBJECTS,
+    MODULE_ALIASES,
+    NODE_MODULES,
+    OBJECTS,
+    PACKAGES,
+    RULES,
+)
+
+STRANGE = "package "
+"""Marks a package nobody knows."""
+
+_PARENTS = frozenset(name.rpartition(".")[0] for name in RULES if "." in name)
+_SCHEMES = ("node:", "npm:", "jsr:", "bun:")
+_ASSETS = (
+    ".css .scss .sass .less .styl .svg .png .jpg .jpeg .gif .webp .avif .ico .woff .woff2 .ttf .eot .mp3 .mp4 .md "
+    ".txt .html .glsl .graphql .gql"
+)
+_DATA = tuple(_ASSETS.split())
+_REMOTE = ("http:", "https:", "data:", "blob:", "file:", "javascript:", "//")
+PASSING = words("""
+util.promisify util.callbackify Promise.resolve Promise.all Object.freeze Object.seal Object.create structuredClone
+Object.assign Object.fromEntries Array.from Object Proxy Promise.race Promise.any Object.setPrototypeOf lodash.clone URL
+""")
+"""Functions that give back what they are given."""
+WITHIN = words("Object.values Object.entries Object.getOwnPropertyDescriptors")
+"""Functions that give back the properties of what they are given."""
+PROTOTYPES = words("Object.getPrototypeOf Reflect.getPrototypeOf")
+DEFINING = words("""
+Object.defineProperty Object.defineProperties Object.assign Reflect.set Reflect.defineProperty Object.setPrototypeOf
+lodash.set lodash.merge lodash.defaultsDeep
+""")
+"""Functions that give what they are given first new properties."""
+_ACTING = words("""
+setTimeout setInterval setImmediate document.createElement document location location.href Reflect.get
+Function.prototype Object.prototype String Number Boolean Array Object this ?.constructor dompurify xss sanitize-html
+escape he encodeURIComponent url.fileURLToPath Reflect.construct Reflect.apply document.URL document.documentURI
+document.referrer document.baseURI Image Image() Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor
+""")
+_FOLLOWED = PASSING | WITHIN | PROTOTYPES | DEFINING | _ACTING | FUNCTIONS.keys() | TEMPLATES
+_ABOVE = frozenset(name.rpartition(".")[0] for name in _FOLLOWED)
+_SAME = words("default promises posix win32 strict webcrypto")
+_LOADERS = ("module", "require.main", "process.mainModule")
+
+
+def is_remote(module: str) -> bool:
+    """Whether the code would come from an address and not from a package."""
+    return module.strip().lower().startswith(_REMOTE)
+
+
+def is_asset(module: str) -> bool:
+    """Whether it is a picture, a style sheet or the like, which a bundler takes in as data."""
+    return module.lower().partition("?")[0].endswith(_DATA)
+
+
+def module_path(module: str) -> str:
+    """The library name of the package `module`."""
+    name = module
+    for scheme in _SCHEMES:
+        name = name.removeprefix(scheme)
+    if module.startswith("bun:") or name == "bun":
+        return {"ffi": "Bun.FFI", "sqlite": "sqlite", "test": "test"}.get(name, "Bun")
+    parts = name.split("/")
+    size = 2 if name.startswith("@") else 1
+    root = "/".join(parts[:size])
+    for candidate in (name, root):
+        aliased = MODULE_ALIASES.get(candidate, candidate).replace(".", "_")
+        if aliased in PACKAGES and not candidate.startswith("."):
+            rest = [part for part in parts[size:] if candidate == root and part.isidentifier()]
+            return ".".join([aliased, *(part for part in rest if f"{aliased}.{part}" in RULES)])
+    return parts[0] if parts[0] in PACKAGES and name.startswith("@") else STRANGE + module
+
+
+def is_global(name: str) -> bool:
+    """Whether a name that is not declared still means something."""
+    # `await (f)(x)` reads as a call of `await` in the grammar.
+    return (
+        name == "await" or name in GLOBAL_OBJECTS or name in GLOBAL_NAMES or name in NODE_MODULES or name in UNDECLARED
+    )
+
+
+def is_followed(path: str) -> bool:
+    """Whether it matters where `path` goes."""
+    return path in _FOLLOWED or path in _ABOVE or path in _PARENTS or rule_of(path) != HARMLESS
+
+
+def global_path(name: str) -> str | None:
+    """The library name an undeclared identifier stands for."""
+    if name in GLOBAL_OBJECTS:
+        return "globalThis"
+    path = name if name in GLOBAL_NAMES or name in NODE_MODULES else UNDECLARED.get(name, "")
+    return path if path and is_followed(path) else None
+
+
+def step(path: str, key: str) -> str | None:
+    """Where property `key` of `path` leads; None where it is a value of its own."""
+    if path == "globalThis":
+        known = key in GLOBAL_OBJECTS or key in GLOBAL_NAMES
+        if key.isdigit():
+            return path
+        return global_path(key) if known else "globalThis.*" if key == "*" else None
+    if key == "require" and path.startswith(_LOADERS):
+        return "require"
+    if key == "constructor":
+        return _constructor(path)
+    if path == "document" and key in ("defaultView", "location"):
+        return "globalThis" if key == "defaultView" else "location"
+    if key in _SAME and (path in PACKAGES or path.startswith(STRANGE)):
+        return path
+    if key in ("then", "catch", "finally", "__esModule") and path in PACKAGES:
+        return None
+    return _extended(path, key)
+
+
+def _extended(path: str, key: str) -> str | None:
+    longer = f"{path}.{key}"
+    if longer in RULES or longer in _PARENTS:
+        return longer
+    if key in _CALLING and (path == "require" or rule_of(path) != HARMLESS):
+        return longer
+    if path == "Function":
+        return None
+    if rule_of(longer) != HARMLESS:
+        # Only a name that has rows of its own has properties; what hangs on the others is the same thing still.
+        return longer if path in PACKAGES or path in _PARENTS else path
+    return longer if is_followed(longer) else None
+
+
+_CALLING = words("call apply bind")
+
+
+def _constructor(path: str) -> str:
+    if f"{path}.constructor" in RULES:
+        return f"{path}.constructor"
+    if path == "?.constructor":
+        return "Function"
+    if path in _LOADERS:
+        return "module.constructor"
+    if path in ("this", "globalThis.*"):
+        return "?.constructor"
+    if path.endswith(".prototype"):
+        return path.removesuffix(".prototype")
+    return "Object" if path in OBJECTS else "Function"
+
+
+def rule_of(path: str) -> Rule:
+    """The row of the longest prefix of `path`; unknown where there is none."""
+    here = path
+    while here:
+        if here in RULES:
+            return RULES[here]
+        here = here.rpartition(".")[0]
+    return UNKNOWN
+
+
+def is_namespace(path: str) -> bool:
+    """Whether giving `path` another name does nothing by itself: its properties are what counts."""
+    return path in _PARENTS or path in PACKAGES or path.startswith(STRANGE) or path in ("Function", "require")
+
+
+def shown(path: str) -> str:
+    """The name as a reader knows it."""
+    return path.removeprefix(STRANGE).replace("?.constructor()", "constructor").replace("_js", ".js")

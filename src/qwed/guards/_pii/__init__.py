@@ -1,0 +1,1 @@
+"""Parts of the guard for personal data. `pii.py` is the door."""

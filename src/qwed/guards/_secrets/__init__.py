@@ -1,0 +1,1 @@
+"""Parts of the secrets guard: what secrets look like, and what they are called. `secrets.py` is the door."""

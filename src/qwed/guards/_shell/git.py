@@ -1,0 +1,236 @@
+"""git: what each of its verbs does, and the settings and options that make it run something else."""
+
+import re
+
+from qwed.guards._shell.builtins import run_text
+from qwed.guards._shell.model import NOTHING, Call, Look, Violation, Word, is_secret, joined, names_in
+from qwed.guards._shell.options import Rule
+from qwed.words import EffectKind
+
+_READS = names_in(
+    """
+    status log diff show blame annotate shortlog describe ls-files ls-tree rev-parse rev-list cat-file name-rev grep
+    whatchanged show-ref show-branch for-each-ref count-objects merge-base help version reflog cherry range-diff
+    diff-tree diff-index diff-files verify-commit verify-tag check-ignore check-attr fsck var rerere get-tar-commit-id
+    merge-tree patch-id stripspace column interpret-trailers --version --help
+    """
+)
+_WRITES = names_in(
+    """
+    add commit checkout switch restore merge rebase reset stash tag branch mv init apply am cherry-pick revert
+    worktree notes gc repack prune pack-refs update-index update-ref read-tree write-tree commit-tree config remote
+    bundle archive format-patch sparse-checkout symbolic-ref replace maintenance hash-object mktag mktree submodule
+    bisect lfs subtree flow pack-objects unpack-objects checkout-index
+    """
+)
+_NETWORK = names_in("push pull fetch clone ls-remote remote-update send-email request-pull svn p4 archive-remote")
+_DELETES = names_in("rm clean filter-branch filter-repo prune obliterate")
+_RUNS = names_in("difftool mergetool filter-branch instaweb daemon http-backend shell credential fast-import")
+_RUNNING_OPTION = re.compile(
+    r"--(?:upload-pack|receive-pack|exec|ext-diff|textconv|open-files-in-pager|extcmd|tree-filter|index-filter|msg-filter"
+    r"|env-filter|exec-path=|upload-archive|paginate)|-O.*\Z|--config-env"
+)
+_RUNNING_KEY = re.compile(
+    r"(?i)(?:alias\.|core\.(?:pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass)|pager\.|diff\.(?:external|.*\.(?:command|textconv))"
+    r"|merge\..*\.driver|filter\.|credential\.|gpg\.|(?:diff|merge)tool\.|sequence\.editor|protocol\.(?:ext|allow)|uploadpack\.|init\.templatedir"
+    r"|include\.|includeif\.|http\.(?:proxy|sslverify)|url\.|interactive\.difffilter|web\.browser|browser\.|man\.|sendemail\.|submodule\.)"
+)
+_LISTS = {
+    "branch": names_in(
+        """
+        -a -r -v -vv -l --list --all --remotes --show-current --merged --no-merged --contains --sort --format --color
+        --no-color
+        """
+    ),
+    "tag": names_in("-l --list -n --sort --contains --points-at --merged --format"),
+    "remote": names_in("-v --verbose"),
+    "stash": frozenset(),
+    "worktree": frozenset(),
+    "submodule": frozenset(),
+    "config": names_in(
+        """
+        --get --get-all --list -l --get-regexp --show-origin --global --local --system --name-only --show-scope
+        """
+    ),
+    "notes": frozenset(),
+    "bundle": frozenset(),
+    "symbolic-ref": names_in("--short -q HEAD"),
+    "bisect": frozenset(),
+    "lfs": frozenset(),
+    "sparse-checkout": frozenset(),
+    "reflog": frozenset(),
+}
+_CHANGING_WORDS = {
+    "reflog": names_in("expire delete drop"),
+    "rerere": names_in("clear forget gc"),
+    "fsck": names_in("--lost-found"),
+    "interpret-trailers": names_in("--in-place"),
+    "config": names_in(
+        """
+        --add --replace-all --unset --unset-all --edit -e --rename-section --remove-section set unset edit
+        rename-section remove-section
+        """
+    ),
+}
+"""What makes a verb that looks change something."""
+_LISTING_VERBS = names_in("list show show-url get-url status log ls-files summary verify list-heads visualize")
+
+
+def _git(look: Look, call: Call) -> None:
+    rest = list(call.arguments)
+    place = next((rest[at + 1] for at, word in enumerate(rest[:-1]) if word.text == "-C"), Word("."))
+    while rest and rest[0].is_option and rest[0].text not in ("--version", "--help"):
+        rest = _global_option(look, rest)
+    if not rest:
+        return
+    verb, rest = rest[0], rest[1:]
+    if not verb.known:
+        look.report.unclear(f"`git {verb.text[:40]}` is decided while it runs")
+        return
+    if any(_RUNNING_OPTION.match(word.text) for word in rest) and _runs_by_option(verb.text, rest):
+        look.report.violate(Violation.ESCAPE)
+    if any(word.text.startswith(("ext::", "fd::")) for word in rest):
+        look.report.violate(Violation.ESCAPE)
+    _judge_verb(look, verb.text, rest, place)
+
+
+def _runs_by_option(verb: str, rest: list[Word]) -> bool:
+    texts = [word.text for word in rest]
+    if verb == "grep":
+        return any(text.startswith(("-O", "--open")) for text in texts)
+    return any(_RUNNING_OPTION.match(text) and not text.startswith("-O") for text in texts)
+
+
+def _global_option(look: Look, rest: list[Word]) -> list[Word]:
+    option = rest[0].text
+    if option == "-c" or option.startswith("--config-env"):
+        if len(rest) > 1 and _RUNNING_KEY.match(rest[1].text) and not re.search(r"=(?:cat|less|)\Z", rest[1].text):
+            look.report.violate(Violation.ESCAPE)
+        elif len(rest) > 1 and not rest[1].settled:
+            look.report.unclear(f"`{rest[1].text[:64]}` is decided while it runs")
+        return rest[2:]
+    if option in ("-C", "--git-dir", "--work-tree", "--namespace"):
+        if len(rest) > 1 and option == "-C":
+            look.file(EffectKind.READ, rest[1])
+        return rest[2:]
+    if option.startswith("--exec-path="):
+        look.report.violate(Violation.ESCAPE)
+    return rest[1:]
+
+
+def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
+    if verb in _RUNS or (verb == "rebase" and any(w.text.startswith(("-x", "--exec")) for w in rest)):
+        look.report.violate(Violation.ESCAPE)
+    if verb in _LISTS and _is_listing(verb, rest):
+        _listed(look, verb, rest)
+        return
+    if verb == "config":
+        _config(look, rest)
+    elif verb == "submodule" and any(word.text == "foreach" for word in rest):
+        run_text(look, [word for word in rest if word.text not in ("foreach", "--recursive")], NOTHING)
+    elif verb == "bisect" and rest and rest[0].text == "run":
+        look.command(rest[1:])
+    _effects(look, verb, rest, place)
+
+
+def _listed(look: Look, verb: str, rest: list[Word]) -> None:
+    """A list may come out of another file, or from the other side."""
+    words = [word.text for word in rest]
+    if verb == "remote" and words[:1] == ["show"] and len(words) > 1 and "-n" not in words:
+        look.report.effect(EffectKind.NETWORK, words[-1])
+    for option, value in zip(words, rest[1:], strict=False):
+        if verb == "config" and option in ("-f", "--file"):
+            look.file(EffectKind.READ, value)
+
+
+def _changes(verb: str, rest: list[Word]) -> bool:
+    return any(word.text in _CHANGING_WORDS.get(verb, ()) for word in rest)
+
+
+def _effects(look: Look, verb: str, rest: list[Word], place: Word) -> None:
+    if verb in _READS and not _changes(verb, rest):
+        _read(look, verb, rest)
+        return
+    fetches = verb in ("clone", "pull") or (verb == "submodule" and any(w.text in ("update", "add") for w in rest))
+    if verb in _WRITES or fetches or _changes(verb, rest):
+        look.file(EffectKind.WRITE, place)
+    if verb in _DELETES or _discards(verb, rest):
+        look.file(EffectKind.DELETE, place)
+    if verb in _NETWORK or fetches:
+        look.report.effect(EffectKind.NETWORK, _address(rest))
+    if verb in _RUNS:
+        look.report.effect(EffectKind.EXECUTE, joined([Word("git"), Word(verb), *rest]))
+    elif verb not in _WRITES | _DELETES | _NETWORK | _READS:
+        look.report.unclear(f"`git {verb[:40]}` is not known")
+
+
+def _discards(verb: str, rest: list[Word]) -> bool:
+    texts = {word.text for word in rest}
+    return bool(
+        (verb == "reset" and "--hard" in texts)
+        or (verb == "branch" and texts & {"-D", "-d", "--delete"})
+        or (verb == "push" and texts & {"--force", "-f", "--delete", "--mirror", "--force-with-lease"})
+        or (verb == "stash" and texts & {"drop", "clear"})
+        or (verb == "reflog" and _changes(verb, rest))
+        or (verb == "checkout" and texts & {"--", ".", "-f"})
+    )
+
+
+def _address(rest: list[Word]) -> str:
+    return next((word.text for word in rest if not word.is_option), "origin")
+
+
+def _read(look: Look, verb: str, rest: list[Word]) -> None:
+    if verb == "help" and any(word.text in ("-w", "--web") for word in rest):
+        look.report.effect(EffectKind.EXECUTE, "browser")
+    for word in rest:
+        if word.text.startswith(("--output=", "-o")) and verb in ("diff", "log", "show", "shortlog", "format-patch"):
+            look.file(EffectKind.WRITE, word._replace(text=word.text.partition("=")[2] or "."))
+        elif verb in ("diff", "grep") and any(each.text == "--no-index" for each in rest) and not word.is_option:
+            look.file(EffectKind.READ, word)
+        elif not word.is_option and is_secret(word.text.rpartition(":")[2] or word.text):
+            look.report.effect(EffectKind.SECRET, word.text)
+
+
+def _is_listing(verb: str, rest: list[Word]) -> bool:
+    words = [word.text for word in rest]
+    named = [word for word in words if not word.startswith("-")]
+    if verb in ("branch", "tag"):
+        lists = bool(
+            set(words) & {"-l", "--list", "--contains", "--merged", "--no-merged", "--sort", "--points-at", "-n"}
+        )
+        return all(word.partition("=")[0] in _LISTS[verb] for word in words if word.startswith("-")) and (
+            lists or not named
+        )
+    if verb == "config":
+        reads = set(words) & {"--get", "--get-all", "--list", "-l", "--get-regexp", "list", "get"}
+        return not _changes(verb, rest) and (bool(reads) or len(named) == 1)
+    if verb == "symbolic-ref":
+        return len(named) <= 1
+    if verb == "reflog":
+        return not _changes(verb, rest)
+    return (not named and verb != "stash" and verb != "bisect") or (named[:1] != [] and named[0] in _LISTING_VERBS)
+
+
+def _config(look: Look, rest: list[Word]) -> None:
+    if any(_RUNNING_KEY.match(word.text) for word in rest) and not any(
+        word.text.startswith("--unset") for word in rest
+    ):
+        look.report.violate(Violation.ESCAPE)
+
+
+def _gh(look: Look, call: Call) -> None:
+    words = [word.text for word in call.arguments if not word.is_option]
+    line = call.line
+    look.report.effect(EffectKind.NETWORK, "github.com" if call.name == "gh" else call.name)
+    if words[:1] == ["auth"] or words[:1] == ["secret"] or words[:2] == ["ssh-key", "add"]:
+        look.report.effect(EffectKind.SECRET, line)
+    elif words[:1] == ["alias"] or words[:1] == ["extension"]:
+        look.report.violate(Violation.ESCAPE)
+    elif len(words) > 1 and words[1] in ("delete", "archive"):
+        look.report.effect(EffectKind.DELETE, line)
+    elif not (len(words) > 1 and words[1] in ("list", "view", "status", "diff", "checks")) and words[:1] != ["search"]:
+        look.report.effect(EffectKind.WRITE, line)
+
+
+RULES: dict[str, Rule] = {"git": _git, **dict.fromkeys(("gh", "glab", "hub"), _gh)}
