@@ -10,7 +10,7 @@ import pytest
 
 from qwed.api.routes import ROUTES
 from qwed.engines.table import ENGINE_NAMES, ENGINES
-from qwed.kernel.registration import COUNT_LIMITS, MONEY_LIMITS
+from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.tools import TOOLS
 from qwed.settings import CLIENT_VARIABLES, Settings, settings_from, variable_of
 from qwed.store.agent import Permissions

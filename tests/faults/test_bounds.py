@@ -7,7 +7,7 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
-from qwed.kernel import judgement
+from qwed.kernel.judging import judgement
 
 
 @pytest.fixture

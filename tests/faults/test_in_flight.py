@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from qwed.gate import Gate, GateError
-from qwed.kernel import organisations
 from qwed.kernel.change import GATE, Actor
+from qwed.kernel.people import organisations
 from qwed.kernel.pipeline import ADMISSION, JUDGEMENT
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import Settings

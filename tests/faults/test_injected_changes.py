@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from qwed.gate import Gate, GateError
-from qwed.kernel import organisations, webhook
-from qwed.kernel.approvals import expire
 from qwed.kernel.change import GATE, Actor
+from qwed.kernel.people import organisations, webhook
+from qwed.kernel.people.approvals import expire
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import Settings

@@ -20,8 +20,8 @@ import pytest
 
 import qwed
 from qwed.gate import Gate, GateError
-from qwed.kernel import webhook
 from qwed.kernel.change import GATE, Actor
+from qwed.kernel.people import webhook
 from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, BEHIND_LEAF

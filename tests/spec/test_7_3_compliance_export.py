@@ -14,7 +14,7 @@ import pytest
 
 from qwed.gate import Gate, open_gate
 from qwed.gate.reply import GateError
-from qwed.kernel.erasure import sweep
+from qwed.kernel.keeping.erasure import sweep
 from qwed.ledger import tokens, verifier
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, another, refusal_of, settle

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 import qwed
 from qwed.gate import GateError
-from qwed.kernel.audit import ConsistencyProof, InclusionProof
+from qwed.kernel.proving.audit import ConsistencyProof, InclusionProof
 from qwed.ledger import merkle
 from qwed.store.place import FILE_NAME
 from tests.spec.asking import Json, refusal_of

@@ -16,7 +16,7 @@ from joserfc.jwk import KeySet
 
 import qwed
 from qwed.gate import Gate, GateError
-from qwed.kernel.erasure import sweep
+from qwed.kernel.keeping.erasure import sweep
 from qwed.ledger.vault import MASTER_FILE, VaultError
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, Json, action_of, another, refusal_of, settle

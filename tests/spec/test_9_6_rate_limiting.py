@@ -11,7 +11,7 @@ import pytest
 import qwed
 from qwed.api.app import App
 from qwed.kernel.change import GATE, Actor
-from qwed.kernel.organisations import NewOrganisation, add_organisation
+from qwed.kernel.people.organisations import NewOrganisation, add_organisation
 from qwed.kernel.wiring import close_services, open_services
 from qwed.limits.allowance import LimiterError
 from qwed.settings import Settings

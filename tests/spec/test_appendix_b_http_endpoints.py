@@ -14,7 +14,7 @@ import jsonschema_rs
 import pytest
 
 from qwed.api import agents, shapes
-from qwed.kernel.registration import COUNT_LIMITS, MONEY_LIMITS
+from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.request import Context, Options
 from tests.conftest import Asking, Register
 from tests.spec.asking import DELETE, EMAIL, FALSE, OF_RISK, SUM, WRONG_SUM, Json, said

@@ -11,17 +11,17 @@ from qwed.api.body import too_large
 from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.api.paging import limit_of
 from qwed.api.stretches import drive
-from qwed.kernel.actions import ActionView, action_view, waits
-from qwed.kernel.activity import Asked, activity_page
+from qwed.kernel.agents.actions import ActionView, action_view, waits
+from qwed.kernel.agents.activity import Asked, activity_page
+from qwed.kernel.agents.execution import log_execution, read_report
+from qwed.kernel.agents.registration import register
 from qwed.kernel.answer import Answer, Problem, denied, problem
-from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.execution import log_execution, read_report
+from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.pipeline import verify_action
-from qwed.kernel.registration import register
 from qwed.kernel.request import FILE, file_of, quoted
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views import agent_view, budget_view, did_document, registered_view
+from qwed.kernel.views.agents import agent_view, budget_view, did_document, registered_view
 from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 

@@ -20,8 +20,8 @@ from qwed.api.routes import ROUTES, Route
 from qwed.api.streaming import Send
 from qwed.api.windows import Windows
 from qwed.kernel.answer import denied, problem
-from qwed.kernel.erasure import Sweeper
 from qwed.kernel.inquiries.batches import Batches
+from qwed.kernel.keeping.erasure import Sweeper
 from qwed.kernel.services import Services
 from qwed.kernel.wiring import close_services
 from qwed.limits.memory import MemoryLimiter

@@ -8,13 +8,13 @@ from typing import Any
 from qwed.api.access import APPROVERS, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of
-from qwed.kernel import approvals
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import Actor
-from qwed.kernel.record_views import ApprovalView, approval_view
+from qwed.kernel.people import approvals
 from qwed.kernel.services import Services
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
+from qwed.kernel.views.record import ApprovalView, approval_view
 from qwed.store.archive import within_size
 from qwed.store.protocol import ApprovalQuery, KeptApproval
 from qwed.words import ErrorCode

@@ -2,11 +2,11 @@
 
 from qwed.api.access import APPROVERS, OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.kernel import attested
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.attestations import check, read_jwt
 from qwed.kernel.bodies import read_fields
-from qwed.kernel.signing_keys import rotate_key, signing_keys_view
+from qwed.kernel.proving import attested
+from qwed.kernel.proving.attestations import check, read_jwt
+from qwed.kernel.proving.signing_keys import rotate_key, signing_keys_view
 from qwed.store.credentials import matches
 from qwed.words import ErrorCode
 

@@ -8,8 +8,8 @@ from typing import Any
 from qwed.api.access import require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of
-from qwed.kernel import audit
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.proving import audit
 from qwed.words import ErrorCode
 
 _NUMBER = re.compile(r"[0-9]{1,18}")

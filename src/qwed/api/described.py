@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from qwed.api.agents import LONGEST_WAIT
-from qwed.kernel.activity import KINDS
-from qwed.kernel.approvals import STATES
-from qwed.kernel.events import TYPES
-from qwed.kernel.report import FORMATS
+from qwed.kernel.agents.activity import KINDS
+from qwed.kernel.people.approvals import STATES
+from qwed.kernel.people.events import TYPES
+from qwed.kernel.report.gathering import FORMATS
 from qwed.words import Decision, ErrorCode
 
 Schema = dict[str, Any]

@@ -3,7 +3,7 @@
 from qwed.api.access import OWNER, require_actor
 from qwed.api.http import Call, Response, ok, refused
 from qwed.kernel.answer import Problem
-from qwed.kernel.erasure import erase, read_erasure
+from qwed.kernel.keeping.erasure import erase, read_erasure
 
 
 async def erase_subject(call: Call) -> Response:

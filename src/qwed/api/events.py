@@ -13,7 +13,7 @@ from contextlib import suppress
 from qwed.api.access import require_key
 from qwed.api.http import Call, Response, refused, streamed
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.events import PAGE, TYPES, Message, messages
+from qwed.kernel.people.events import PAGE, TYPES, Message, messages
 from qwed.kernel.request import quoted
 from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Key

@@ -5,11 +5,11 @@ import asyncio
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of, sequence_of
-from qwed.kernel import organisations
 from qwed.kernel.answer import Problem
 from qwed.kernel.bodies import read_fields
-from qwed.kernel.record_views import ActivityView, activity_view
-from qwed.kernel.views import View
+from qwed.kernel.people import organisations
+from qwed.kernel.views.agents import View
+from qwed.kernel.views.record import ActivityView, activity_view
 from qwed.store.agent import Key
 from qwed.store.archive import within_size
 from qwed.words.clock import rfc3339

@@ -7,8 +7,8 @@ from typing import Self
 from qwed.api.access import require_own_agent
 from qwed.api.http import Call, Headers, Response, refused, streamed
 from qwed.kernel.answer import Problem
-from qwed.kernel.report import Asked, Report, compliance_report
-from qwed.kernel.report_desk import Place
+from qwed.kernel.report.desk import Place
+from qwed.kernel.report.gathering import Asked, Report, compliance_report
 from qwed.store.agent import Agent
 
 QUERY = {"format": "format", "from": "since", "to": "until"}

@@ -7,9 +7,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
-from qwed.kernel.record_views import ActivityView
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
-from qwed.kernel.views import AgentView, View
+from qwed.kernel.views.agents import AgentView, View
+from qwed.kernel.views.record import ActivityView
 from qwed.reports.data import ReportData
 from qwed.words import EffectKind
 

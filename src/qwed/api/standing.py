@@ -7,12 +7,12 @@ import msgspec
 
 from qwed.api.access import ANYONE, APPROVERS, asked_by, require_actor, require_agent, require_own_agent
 from qwed.api.http import Call, Response, ok, refused
-from qwed.kernel import elevation, standing, trust
+from qwed.kernel.agents import elevation, standing, trust
 from qwed.kernel.answer import Problem
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import Actor
 from qwed.kernel.services import Services
-from qwed.kernel.views import AgentView, RegisteredView, View, agent_view, registered_view
+from qwed.kernel.views.agents import AgentView, RegisteredView, View, agent_view, registered_view
 from qwed.store.agent import Agent
 
 _Act = Callable[[Agent, str, Actor, Services], Coroutine[Any, None, Agent | Problem]]

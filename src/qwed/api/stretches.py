@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from qwed.api.http import Call
-from qwed.kernel.content import LARGE
+from qwed.kernel.judging.content import LARGE
 from qwed.waiting import LoopDriver, Ticket
 
 T = TypeVar("T")

@@ -2,9 +2,9 @@
 
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.kernel import webhook
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.views import View
+from qwed.kernel.people import webhook
+from qwed.kernel.views.agents import View
 from qwed.store.parts import Webhook
 from qwed.webhooks.address import refuse_url
 from qwed.words import ErrorCode

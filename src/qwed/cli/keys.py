@@ -98,7 +98,7 @@ def _logged(settings: "Settings", reason: str, *, rotates: bool) -> "Keyring":
     """Rotate, or only say that it was done."""
     from qwed.kernel.answer import Problem
     from qwed.kernel.change import GATE, Actor
-    from qwed.kernel.signing_keys import announce_key, rotate_key
+    from qwed.kernel.proving.signing_keys import announce_key, rotate_key
     from qwed.kernel.wiring import close_services, open_services
     from qwed.waiting import in_thread
 

@@ -92,7 +92,7 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
     from qwed.api.logs import configure
     from qwed.api.server import Server
     from qwed.guards.startup_hooks import require_clean_environment
-    from qwed.kernel.soundness import LogDamaged
+    from qwed.kernel.proving.soundness import LogDamaged
     from qwed.kernel.wiring import open_services
     from qwed.ledger.keyring import KeyringError
     from qwed.ledger.vault import VaultError

@@ -1,12 +1,12 @@
 """The verbs of a Gate that are about attestations after they were issued."""
 
 from qwed.gate.reply import Reply, told
-from qwed.kernel import attested
-from qwed.kernel.attestations import check, read_jwt
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import Actor
+from qwed.kernel.proving import attested
+from qwed.kernel.proving.attestations import check, read_jwt
+from qwed.kernel.proving.signing_keys import rotate_key, signing_keys_view
 from qwed.kernel.services import Services
-from qwed.kernel.signing_keys import rotate_key, signing_keys_view
 from qwed.waiting import in_thread
 
 _PATIENCE = 60.0

@@ -1,8 +1,8 @@
 """The verbs of a Gate that show the log and prove what stands in it."""
 
 from qwed.gate.reply import GateError, Reply, told
-from qwed.kernel import audit
 from qwed.kernel.change import Actor
+from qwed.kernel.proving import audit
 from qwed.kernel.services import Services
 from qwed.words import ErrorCode
 

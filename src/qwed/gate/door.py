@@ -11,20 +11,23 @@ from qwed.gate.attestations import AttestationVerbs
 from qwed.gate.audit import AuditVerbs
 from qwed.gate.engines import EngineVerbs
 from qwed.gate.reply import GateError, Reply, given, told
-from qwed.kernel import approvals, elevation, erasure, report, standing, trust
-from qwed.kernel.actions import action_view, waits
-from qwed.kernel.activity import Asked, activity_page
+from qwed.kernel.agents import elevation, standing, trust
+from qwed.kernel.agents.actions import action_view, waits
+from qwed.kernel.agents.activity import Asked, activity_page
+from qwed.kernel.agents.execution import log_execution, read_report
+from qwed.kernel.agents.registration import register
 from qwed.kernel.answer import Problem
-from qwed.kernel.approvals import expire_of
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.change import GATE, Actor
-from qwed.kernel.execution import log_execution, read_report
+from qwed.kernel.keeping import erasure
+from qwed.kernel.people import approvals
+from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.pipeline import verify_action
-from qwed.kernel.record_views import approval_view
-from qwed.kernel.registration import register
+from qwed.kernel.report import gathering as report
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views import agent_view, budget_view, registered_view
+from qwed.kernel.views.agents import agent_view, budget_view, registered_view
+from qwed.kernel.views.record import approval_view
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import settings_from
 from qwed.store.agent import Agent

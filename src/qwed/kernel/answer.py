@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from qwed.guards.secrets import mask
-from qwed.kernel.masking import masked
+from qwed.kernel.keeping.masking import masked
 from qwed.ledger.attest import Receipt
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
 from qwed.words.advice import ADVICE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from qwed.kernel.answer import Factor, PolicyCheck
-from qwed.kernel.content import NOTHING_SAID, Content
+from qwed.kernel.judging.content import NOTHING_SAID, Content
 from qwed.kernel.request import NO_OPTIONS, Action, Context, Options
 from qwed.kernel.tools import Subject
 from qwed.store.agent import Agent, Key
@@ -17,7 +17,7 @@ from qwed.store.usage import NOTHING, Charge
 from qwed.words import Decision, Risk, Verdict
 
 if TYPE_CHECKING:
-    from qwed.kernel.judgement import Judgement
+    from qwed.kernel.judging.judgement import Judgement
 
 _LATER: Any = None
 """A field some stage fills; no stage reads one that an earlier stage has not filled."""

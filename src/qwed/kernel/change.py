@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.keeping.vault import NOTHING
 from qwed.kernel.services import Services
-from qwed.kernel.vault import NOTHING
 from qwed.ledger import leaf
 from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qwed.kernel.answer import Answer, denied
-from qwed.kernel.approvals import expire
 from qwed.kernel.case import Case, replace
-from qwed.kernel.judgement import Judgement, conclude
+from qwed.kernel.judging.judgement import Judgement, conclude
+from qwed.kernel.people.approvals import expire
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.authenticate import authenticate, require_active

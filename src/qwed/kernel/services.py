@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from qwed.engines.verdicts import Verdicts
-from qwed.kernel.doorbell import Doorbells
-from qwed.kernel.judgement import Judgements
-from qwed.kernel.report_desk import ReportDesk
+from qwed.kernel.judging.judgement import Judgements
+from qwed.kernel.keeping.vault import Vault
+from qwed.kernel.people.doorbell import Doorbells
+from qwed.kernel.report.desk import ReportDesk
 from qwed.kernel.tools import TOOLS, Tool
-from qwed.kernel.vault import Vault
 from qwed.ledger.attest import Signer
 from qwed.ledger.sequencer import Sequencer
 from qwed.settings import Settings

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from qwed.engines.pool import EnginePool
 from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Verdicts
-from qwed.kernel.organisations import minted
+from qwed.kernel.keeping.vault import Vault, opened_master
+from qwed.kernel.people.organisations import minted
+from qwed.kernel.proving.soundness import require_sound
 from qwed.kernel.services import Services
-from qwed.kernel.soundness import require_sound
-from qwed.kernel.vault import Vault, opened_master
 from qwed.ledger.attest import Signer
 from qwed.ledger.keyring import Keyring, fresh_keyring, open_keyring
 from qwed.ledger.sequencer import Sequencer

@@ -12,7 +12,7 @@ import pytest
 from qwed.api import events
 from qwed.api.events import Following, Listeners
 from qwed.gate import Gate
-from qwed.kernel.events import PAGE, TYPES, TYPES_OF, message_of
+from qwed.kernel.people.events import PAGE, TYPES, TYPES_OF, message_of
 from qwed.kernel.wiring import close_services, open_services
 from qwed.ledger import leaf
 from qwed.ledger.leaf import Leaf

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from qwed.api.stretches import drive
-from qwed.kernel.content import LARGE
+from qwed.kernel.judging.content import LARGE
 from qwed.waiting import LoopDriver, Ticket, announce, done
 
 MANY = 100

@@ -15,7 +15,7 @@ import msgspec
 import qwed
 from qwed.gate import Gate
 from qwed.kernel.change import GATE, Actor
-from qwed.kernel.organisations import add_key, add_organisation, revoke_key
+from qwed.kernel.people.organisations import add_key, add_organisation, revoke_key
 from qwed.kernel.wiring import Opened
 from qwed.ledger.keyring import Keyring, fresh_keyring
 from qwed.ledger.merkle import Growth

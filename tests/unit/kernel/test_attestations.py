@@ -11,7 +11,7 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from qwed.gate.reply import GateError
-from qwed.kernel.attested import AttestationView
+from qwed.kernel.proving.attested import AttestationView
 from qwed.ledger.keyring import fresh_keyring
 from qwed.store.protocol import StoreError
 from tests.support.clock import NOON, HandClock

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from qwed.gate import Gate, open_gate
-from qwed.kernel import webhook
 from qwed.kernel.answer import Problem
 from qwed.kernel.bodies import LONGEST_TEXT, read_fields
 from qwed.kernel.change import GATE, NOTICES, Actor, change_of, notices_of
+from qwed.kernel.people import webhook
 from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
 from qwed.words import Event, canonical

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from qwed.kernel.doorbell import Doorbells
+from qwed.kernel.people.doorbell import Doorbells
 
 
 def test_a_bell_wakes_everyone_who_waits_for_it_and_nobody_else() -> None:

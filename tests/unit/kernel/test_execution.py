@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from qwed.kernel.agents.execution import Report, read_report
 from qwed.kernel.answer import Problem
-from qwed.kernel.execution import Report, read_report
 from qwed.words import sha256_of
 
 HASH = f"sha256:{'a' * 64}"

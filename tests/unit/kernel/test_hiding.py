@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from qwed.kernel.answer import Answer, Problem, Verification
-from qwed.kernel.hiding import Hiding
+from qwed.kernel.keeping.hiding import Hiding
 from qwed.kernel.request import Action, read_action
 from qwed.words import Decision
 

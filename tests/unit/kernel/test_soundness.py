@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import qwed
-from qwed.kernel.soundness import LogDamaged
+from qwed.kernel.proving.soundness import LogDamaged
 from qwed.ledger.keyring import KEY_FILE, fresh_keyring
 from qwed.ledger.sequencer import HEAD_TYPE
 from qwed.store.place import FILE_NAME

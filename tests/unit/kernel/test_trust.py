@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from qwed.gate import Gate, GateError, open_gate
+from qwed.kernel.agents.trust import Evidence, Wanted, evidence_of, read_request, refuse_evidence
 from qwed.kernel.answer import Problem
-from qwed.kernel.trust import Evidence, Wanted, evidence_of, read_request, refuse_evidence
 from qwed.words import Trust
 from qwed.words.clock import DAY
 from tests.support.clock import HandClock

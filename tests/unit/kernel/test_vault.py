@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from qwed.kernel import vault as vaults
-from qwed.kernel.vault import ERASED, EXPIRED, KEPT, TAMPERED, Content, Vault
+from qwed.kernel.keeping import vault as vaults
+from qwed.kernel.keeping.vault import ERASED, EXPIRED, KEPT, TAMPERED, Content, Vault
 from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.vault import SubjectKey, VaultError, fresh_master
 from qwed.store.parts import SubjectErased

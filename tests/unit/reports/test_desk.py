@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from qwed.kernel.answer import Problem
-from qwed.kernel.report_desk import MOST, MOST_EACH, Place, ReportDesk
+from qwed.kernel.report.desk import MOST, MOST_EACH, Place, ReportDesk
 
 
 def _take(desk: ReportDesk, organisation_id: str = "org_1") -> Place:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qwed.kernel.report import FORMATS, MOST_ACTIVITIES, MOST_DAYS
+from qwed.kernel.report.gathering import FORMATS, MOST_ACTIVITIES, MOST_DAYS
 from qwed.reports.csv_format import CsvRow
 from qwed.reports.data import MOST_LISTED, Contents, Decisions, Executions, ReportData
 

@@ -16,11 +16,11 @@ from qwed.api.app import App
 from qwed.api.reports import Pieces
 from qwed.cli import main
 from qwed.gate import Gate, open_gate
-from qwed.kernel import report as reports
 from qwed.kernel.answer import Problem
 from qwed.kernel.change import change_of
-from qwed.kernel.report import Asked, Report, compliance_report
-from qwed.kernel.report_desk import MOST_EACH, Place, ReportDesk
+from qwed.kernel.report import gathering as reports
+from qwed.kernel.report.desk import MOST_EACH, Place, ReportDesk
+from qwed.kernel.report.gathering import Asked, Report, compliance_report
 from qwed.ledger import verifier
 from qwed.reports.data import MOST_LISTED
 from qwed.store.agent import Agent

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from qwed.gate import Gate, open_gate
-from qwed.kernel.proof import attestation_of, stated_in
+from qwed.kernel.proving.proof import attestation_of, stated_in
 from qwed.kernel.wiring import open_services
 from qwed.ledger import leaf
 from qwed.ledger.keyring import open_keyring

@@ -17,7 +17,7 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from qwed.kernel.change import GATE, Actor
-from qwed.kernel.organisations import add_organisation
+from qwed.kernel.people.organisations import add_organisation
 from qwed.ledger.sequencer import Head
 from qwed.settings import SettingsError
 from qwed.store.protocol import StoreError

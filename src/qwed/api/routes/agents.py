@@ -4,10 +4,10 @@ from typing import Any
 
 from qwed.api import agents, reports, shapes, standing
 from qwed.api.routes.row import AGENT, BODY, DECISION, KEY, OWN_AGENT, E, Route
-from qwed.kernel.actions import ActionView
-from qwed.kernel.activity import ActivityPage
+from qwed.kernel.agents.actions import ActionView
+from qwed.kernel.agents.activity import ActivityPage
 from qwed.kernel.answer import Answer
-from qwed.kernel.views import AgentView, BudgetView, RegisteredView
+from qwed.kernel.views.agents import AgentView, BudgetView, RegisteredView
 
 ROUTES: tuple[Route, ...] = (
     Route(

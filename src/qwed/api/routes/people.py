@@ -2,7 +2,7 @@
 
 from qwed.api import approvals, organisations, shapes, webhook
 from qwed.api.routes.row import BODY, KEY, E, Route
-from qwed.kernel.record_views import ApprovalView
+from qwed.kernel.views.record import ApprovalView
 
 ROUTES: tuple[Route, ...] = (
     Route(

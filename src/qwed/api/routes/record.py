@@ -2,11 +2,11 @@
 
 from qwed.api import attestations, audit, erasure, events, shapes
 from qwed.api.routes.row import BODY, KEY, LOG, E, Route
-from qwed.kernel.attestations import AttestationCheck
-from qwed.kernel.attested import AttestationView
-from qwed.kernel.audit import ConsistencyProof, EntriesPage, InclusionProof
-from qwed.kernel.erasure import ErasedView
-from qwed.kernel.signing_keys import SigningKeysView
+from qwed.kernel.keeping.erasure import ErasedView
+from qwed.kernel.proving.attestations import AttestationCheck
+from qwed.kernel.proving.attested import AttestationView
+from qwed.kernel.proving.audit import ConsistencyProof, EntriesPage, InclusionProof
+from qwed.kernel.proving.signing_keys import SigningKeysView
 from qwed.ledger.sequencer import Head
 
 ROUTES: tuple[Route, ...] = (

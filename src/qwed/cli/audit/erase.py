@@ -49,7 +49,7 @@ def _message_in(said: Any) -> str | None:
 def erase_here(subject: str, directory: Path) -> bool:
     """Open the directory, which no server may have open; whether there was anything to erase."""
     from qwed.gate import GateError, open_gate
-    from qwed.kernel.soundness import LogDamaged
+    from qwed.kernel.proving.soundness import LogDamaged
     from qwed.ledger.vault import VaultError
     from qwed.store.migrate import NewerDatabase
     from qwed.store.place import DataDirectoryInUse

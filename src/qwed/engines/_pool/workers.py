@@ -20,7 +20,7 @@ ENDING_SECONDS = 5.0
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path']; "
-    "from qwed.engines.zygote import main; main(sys.argv[1])"
+    "from qwed.engines._pool.zygote import main; main(sys.argv[1])"
 )
 _PIECE = 1 << 16
 

@@ -13,11 +13,11 @@ from qwed.guards.secrets import mask
 from qwed.guards.text import strings_in
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.content import holds_secret
-from qwed.kernel.hiding import Hiding
 from qwed.kernel.inquiries.finding import Finding, finding_of
 from qwed.kernel.inquiries.reading import ASKED, AUTO, Asked, Inquiry, Options, inquiry_of, read_body, read_inquiry
-from qwed.kernel.proof import attestation_of
+from qwed.kernel.judging.content import holds_secret
+from qwed.kernel.keeping.hiding import Hiding
+from qwed.kernel.proving.proof import attestation_of
 from qwed.kernel.request import Action, without_file
 from qwed.kernel.services import Services
 from qwed.ledger import leaf

@@ -6,9 +6,9 @@ import msgspec
 
 from qwed.engines.verdicts import SETTLED
 from qwed.guards.secrets import mask
-from qwed.kernel.hiding import Hiding
 from qwed.kernel.inquiries.reading import Inquiry
-from qwed.kernel.masking import masked
+from qwed.kernel.keeping.hiding import Hiding
+from qwed.kernel.keeping.masking import masked
 from qwed.words import Status, Verdict, sha256_of
 
 

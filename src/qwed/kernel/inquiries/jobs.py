@@ -11,11 +11,11 @@ from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import detect
 from qwed.kernel.inquiries.reading import ASKED, read_inquiry
-from qwed.kernel.masking import masked
+from qwed.kernel.keeping.masking import masked
+from qwed.kernel.keeping.vault import KEPT
 from qwed.kernel.request import SUBJECT, is_subject, quoted, without_file
 from qwed.kernel.services import Services
-from qwed.kernel.vault import KEPT
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
 from qwed.store.job import COMPLETED, FAILED, PENDING, Job, JobItem
 from qwed.words import ErrorCode, Status
 from qwed.words.ids import timed_id

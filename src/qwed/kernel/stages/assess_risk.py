@@ -2,7 +2,7 @@
 
 from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.case import Case, replace
-from qwed.kernel.content import Content
+from qwed.kernel.judging.content import Content
 from qwed.kernel.services import Services
 from qwed.words import RISK_OF, EffectKind, Verdict, risk_of
 

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from qwed.kernel.answer import Answer, problem
-from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case, replace
+from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
 from qwed.store.agent import Limits

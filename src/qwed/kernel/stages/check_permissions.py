@@ -6,9 +6,9 @@ from qwed.guards.secrets import mask
 from qwed.guards.tool_approval import ToolApprovalSystem, folded
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.judging.stray import refuse_stray
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
-from qwed.kernel.stray import refuse_stray
 from qwed.kernel.tools import (
     ACTION_TYPES,
     PATH,

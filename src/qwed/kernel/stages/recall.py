@@ -6,9 +6,9 @@ import msgspec
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.proof import attestation_of, receipt_again, stated_in
+from qwed.kernel.keeping.vault import ERASED, KEPT
+from qwed.kernel.proving.proof import attestation_of, receipt_again, stated_in
 from qwed.kernel.services import Services
-from qwed.kernel.vault import ERASED, KEPT
 from qwed.ledger import leaf
 from qwed.ledger.attest import Receipt
 from qwed.store.protocol import Entry, Remembered

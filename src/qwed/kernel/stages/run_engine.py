@@ -8,9 +8,9 @@ from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Poli
 from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.content import read_content
-from qwed.kernel.judges import JUDGES, refuse_secrets
-from qwed.kernel.reach import held_to_reach
+from qwed.kernel.judging.content import read_content
+from qwed.kernel.judging.judges import JUDGES, refuse_secrets
+from qwed.kernel.judging.reach import held_to_reach
 from qwed.kernel.request import FILE, Action, read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import repaired, text_of

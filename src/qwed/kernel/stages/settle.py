@@ -5,21 +5,21 @@ from typing import NamedTuple
 
 import msgspec
 
+from qwed.kernel.agents.trust import degraded
 from qwed.kernel.answer import HTTP, Answer, Problem, Remaining, denied, problem
-from qwed.kernel.approvals import expire_of
 from qwed.kernel.case import Case
 from qwed.kernel.change import GATE, notices_of
-from qwed.kernel.content import read_content
-from qwed.kernel.hiding import Hiding
-from qwed.kernel.judgement import Judgement
-from qwed.kernel.payload import Payload, encoded, shown_action, shown_name, shown_text, with_more
-from qwed.kernel.proof import attestation_of, receipt_of
+from qwed.kernel.judging.content import read_content
+from qwed.kernel.judging.judgement import Judgement
+from qwed.kernel.keeping.hiding import Hiding
+from qwed.kernel.keeping.payload import Payload, encoded, shown_action, shown_name, shown_text, with_more
+from qwed.kernel.people.approvals import expire_of
+from qwed.kernel.proving.proof import attestation_of, receipt_of
 from qwed.kernel.services import Services
 from qwed.kernel.stages.authenticate import refuse_inactive
 from qwed.kernel.stages.recall import memory_place
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
 from qwed.kernel.tools import KNOWN_TYPES
-from qwed.kernel.trust import degraded
 from qwed.ledger import leaf
 from qwed.ledger.attest import Chain, Receipt, Stated
 from qwed.ledger.vault import SubjectKey

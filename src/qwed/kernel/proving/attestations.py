@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.attested import content_of, find, head_over
 from qwed.kernel.bodies import refuse_body
+from qwed.kernel.keeping.vault import KEPT, TAMPERED
+from qwed.kernel.proving.attested import content_of, find, head_over
 from qwed.kernel.services import Services
-from qwed.kernel.vault import KEPT, TAMPERED
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
 from qwed.ledger import tokens
 from qwed.words import ErrorCode
 

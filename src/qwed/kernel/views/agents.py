@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from qwed.kernel.registration import COUNT_LIMITS, MONEY_LIMITS
+from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.store.agent import Agent, AgentStatus, Limits, Permissions
 from qwed.store.usage import Spent
 from qwed.words import usd_from

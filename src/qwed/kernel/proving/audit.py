@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.proof import audit_path, hashes_of
+from qwed.kernel.proving.proof import audit_path, hashes_of
 from qwed.kernel.services import Services
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
 from qwed.ledger import merkle
 from qwed.ledger.sequencer import Head, head_from
 from qwed.ledger.verifier import EMPTY_ROOT, leaf_hash

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from qwed.kernel import audit
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.approvals import expire_of
+from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.period import read_span
-from qwed.kernel.report_figures import Figures
-from qwed.kernel.report_rows import csv_rows, json_rows
+from qwed.kernel.proving import audit
+from qwed.kernel.report.figures import Figures
+from qwed.kernel.report.rows import csv_rows, json_rows
 from qwed.kernel.services import Services
-from qwed.kernel.views import agent_view
+from qwed.kernel.views.agents import agent_view
 from qwed.ledger import leaf
 from qwed.ledger.sequencer import Head
 from qwed.ledger.verifier import read_head

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from qwed.kernel.record_views import ActivityView, activity_view
 from qwed.kernel.services import Services
+from qwed.kernel.views.record import ActivityView, activity_view
 from qwed.ledger import leaf
 from qwed.ledger.verifier import leaf_hash
 from qwed.reports.csv_format import CsvRow

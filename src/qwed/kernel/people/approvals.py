@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.kernel.agents.trust import ELEVATION, evidence_of, refuse_evidence
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.change import GATE, Actor, change_of, keep
-from qwed.kernel.proof import proven_head
-from qwed.kernel.record_views import HOUSE, NOBODY_CAME, Settlement, Words, request_of, said_place
+from qwed.kernel.keeping.vault import KEPT, TAMPERED
+from qwed.kernel.proving.proof import proven_head
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.tables import TRUST_MATRIX
-from qwed.kernel.trust import ELEVATION, evidence_of, refuse_evidence
-from qwed.kernel.vault import KEPT, TAMPERED
+from qwed.kernel.views.record import HOUSE, NOBODY_CAME, Settlement, Words, request_of, said_place
 from qwed.ledger import leaf
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent

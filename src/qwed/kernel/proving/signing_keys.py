@@ -3,7 +3,7 @@
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.services import Services
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
 from qwed.ledger.keyring import KeyringError, SigningKey
 from qwed.store.protocol import Kept
 from qwed.words import ErrorCode, Event

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from qwed.kernel.record_views import HOUSE
-from qwed.kernel.trust import ELEVATION
+from qwed.kernel.agents.trust import ELEVATION
+from qwed.kernel.views.record import HOUSE
 from qwed.ledger.leaf import Leaf
 from qwed.reports.data import MOST_LISTED, Approval, Approvals, Listed
 from qwed.words import Event

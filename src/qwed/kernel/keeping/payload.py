@@ -8,8 +8,8 @@ import msgspec
 
 from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, Verification
-from qwed.kernel.hiding import Hiding
-from qwed.kernel.masking import masked
+from qwed.kernel.keeping.hiding import Hiding
+from qwed.kernel.keeping.masking import masked
 from qwed.kernel.request import Action
 from qwed.ledger.attest import Chain
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from qwed.guards.text import strings_in
-from qwed.kernel.actions import ActionView, action_view, permitted_view
+from qwed.kernel.agents.actions import ActionView, action_view, permitted_view
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import change_of, keep
-from qwed.kernel.content import holds_secret
-from qwed.kernel.record_views import result_place
+from qwed.kernel.judging.content import holds_secret
 from qwed.kernel.services import Services
+from qwed.kernel.views.record import result_place
 from qwed.ledger.tokens import check_attestation, check_receipt
 from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from qwed.guards import path as paths
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
-from qwed.kernel.content import name_at
+from qwed.kernel.judging.content import name_at
 from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
 
 MOST_FILES = 1000

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
+from qwed.kernel.keeping.vault import KEPT
 from qwed.kernel.services import Services
-from qwed.kernel.vault import KEPT
-from qwed.kernel.views import Usd, View
+from qwed.kernel.views.agents import Usd, View
 from qwed.ledger import leaf
 from qwed.store.protocol import EXPIRED, Entry, KeptApproval, Tally, state_at
 from qwed.words import Decision, usd_from

@@ -1,11 +1,11 @@
 """Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.approvals import expire
+from qwed.kernel.people.approvals import expire
 from qwed.kernel.period import read_span, shown
-from qwed.kernel.record_views import ActivityView, SummaryView, activity_view, summary_view
 from qwed.kernel.services import Services
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
+from qwed.kernel.views.record import ActivityView, SummaryView, activity_view, summary_view
 from qwed.store.agent import Agent
 from qwed.store.archive import within_size
 from qwed.store.protocol import ActivityQuery

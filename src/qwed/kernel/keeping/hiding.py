@@ -13,7 +13,7 @@ import msgspec
 from qwed.guards.secrets import find_secrets, mask
 from qwed.guards.text import UNSCANNED, strings_in
 from qwed.kernel.answer import Answer, Problem, Verification, printable
-from qwed.kernel.content import name_at, texts_of, told_by_name
+from qwed.kernel.judging.content import name_at, texts_of, told_by_name
 from qwed.kernel.request import Action
 
 _TELLING = 4

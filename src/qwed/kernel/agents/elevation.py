@@ -2,12 +2,12 @@
 
 import msgspec
 
+from qwed.kernel.agents.trust import ELEVATION, Evidence, Wanted, evidence_of, refuse_evidence
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.approvals import expire_of
 from qwed.kernel.change import change_of, keep, notices_of
-from qwed.kernel.record_views import request_place
+from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.services import Services
-from qwed.kernel.trust import ELEVATION, Evidence, Wanted, evidence_of, refuse_evidence
+from qwed.kernel.views.record import request_place
 from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.parts import Approval, ElevationRequested

@@ -7,10 +7,10 @@ from typing import Any
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.payload import shown_name
+from qwed.kernel.keeping.payload import shown_name
 from qwed.kernel.request import LONGEST_NAME, forget_actions
 from qwed.kernel.services import Services
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
 from qwed.store.parts import SubjectErased
 from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce

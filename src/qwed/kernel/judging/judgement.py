@@ -14,10 +14,10 @@ import msgspec
 
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
-from qwed.kernel.content import read_content
-from qwed.kernel.hiding import Hiding
-from qwed.kernel.masking import masked
-from qwed.kernel.payload import Payload, encoded, shown_action
+from qwed.kernel.judging.content import read_content
+from qwed.kernel.keeping.hiding import Hiding
+from qwed.kernel.keeping.masking import masked
+from qwed.kernel.keeping.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent

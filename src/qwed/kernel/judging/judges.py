@@ -3,8 +3,8 @@
 from qwed.guards import path as paths
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
-from qwed.kernel.content import Content
-from qwed.kernel.stray import has_statement
+from qwed.kernel.judging.content import Content
+from qwed.kernel.judging.stray import has_statement
 from qwed.kernel.tools import PATH, TOOL, text_of
 from qwed.words import Effect, EffectKind, Status, Verdict
 

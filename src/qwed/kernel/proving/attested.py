@@ -6,11 +6,11 @@ import msgspec
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.proof import proven_head, stated_in
-from qwed.kernel.record_views import HOUSE
+from qwed.kernel.keeping.vault import TAMPERED
+from qwed.kernel.proving.proof import proven_head, stated_in
 from qwed.kernel.services import Services
-from qwed.kernel.vault import TAMPERED
-from qwed.kernel.views import View
+from qwed.kernel.views.agents import View
+from qwed.kernel.views.record import HOUSE
 from qwed.ledger import leaf
 from qwed.ledger.attest import Stated
 from qwed.ledger.sequencer import Head

@@ -10,7 +10,7 @@ from qwed.guards.secrets import find_secrets
 from qwed.guards.text import has_unseen, readable
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.payload import shown_text
+from qwed.kernel.keeping.payload import shown_text
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus, Limits, Permissions

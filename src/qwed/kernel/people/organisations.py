@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
+from qwed.kernel.views.record import HOUSE
 from qwed.store.agent import Key
 from qwed.store.credentials import API_KEY, mint
 from qwed.store.parts import KeyAdded, KeyRevoked, OrganisationAdded

@@ -11,8 +11,8 @@ from qwed.guards.text import has_unseen
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import LONGEST_TEXT, refuse_body
 from qwed.kernel.change import Actor, change_of, keep, notices_of
-from qwed.kernel.record_views import HOUSE
 from qwed.kernel.services import Services
+from qwed.kernel.views.record import HOUSE
 from qwed.store.agent import Agent
 from qwed.store.conduct import Offence
 from qwed.store.parts import AgentChanged

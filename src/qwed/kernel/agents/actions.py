@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.kernel.answer import Answer, Problem, problem
-from qwed.kernel.approvals import REJECTED, expire
-from qwed.kernel.proof import attestation_of, stated_in
-from qwed.kernel.record_views import ActivityView, Resolution, activity_fields, cost_of
+from qwed.kernel.people.approvals import REJECTED, expire
+from qwed.kernel.proving.proof import attestation_of, stated_in
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
 from qwed.kernel.tools import text_of
+from qwed.kernel.views.record import ActivityView, Resolution, activity_fields, cost_of
 from qwed.ledger import leaf
 from qwed.ledger.attest import Stated
 from qwed.store.agent import Agent

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from qwed.kernel.report_approvals import ENDS, Said, Waiting
-from qwed.kernel.vault import KEPT, Content
+from qwed.kernel.keeping.vault import KEPT, Content
+from qwed.kernel.report.approvals import ENDS, Said, Waiting
 from qwed.ledger.leaf import Leaf
 from qwed.ledger.verifier import leaf_hash
 from qwed.reports.data import (

@@ -1,0 +1,1 @@
+"""What proves an answer afterwards: attestations, receipts, the log and the keys that sign it."""

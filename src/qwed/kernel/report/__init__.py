@@ -1,0 +1,1 @@
+"""Spec 7.3: the compliance report. `gathering.py` is the door."""

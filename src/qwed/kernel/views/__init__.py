@@ -1,0 +1,1 @@
+"""What is shown of what is kept, in the shapes of the seeds."""
