@@ -15,7 +15,6 @@ from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.words import ErrorCode, Risk
-from qwed.words.advice import ADVICE
 from qwed.words.effect import RISK_OF
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -31,7 +30,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _errors() -> str:
-    rows = ([f"`{row.code}`", row.http, row.meaning, "no" if row.final else "yes", ADVICE[row]] for row in ErrorCode)
+    rows = ([f"`{row.code}`", row.http, row.meaning, "no" if row.final else "yes", row.advice] for row in ErrorCode)
     return _table(["code", "HTTP", "meaning", "may the same request pass later", "what helps"], rows)
 
 

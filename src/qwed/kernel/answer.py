@@ -8,7 +8,6 @@ from qwed.guards.secrets import mask
 from qwed.kernel.keeping.masking import masked
 from qwed.ledger.attest import Receipt
 from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
-from qwed.words.advice import ADVICE
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -114,7 +113,7 @@ def problem(
         details=masked(details) if details else {},
         final=code.final if final is None else final,
         check=check or code.check,
-        suggestion=suggestion or ADVICE[code],
+        suggestion=suggestion or code.advice,
         retry_after=retry_after,
     )
 
