@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from qwed.store import parts, rows
+from qwed.store.columns import insert, put
 from qwed.store.known import Known, ReadOne, Row
 from qwed.store.parts import Conflict
 from qwed.store.protocol import Notice
@@ -119,9 +120,7 @@ def _erasure_statements(part: parts.SubjectErased) -> tuple[Statement, ...]:
 
 
 HANDLING: dict[type, _Handling] = {
-    parts.OrganisationAdded: _Handling(
-        _never, lambda part: (("INSERT INTO organisations VALUES (?, ?, ?, NULL)", tuple(part)),), _never
-    ),
+    parts.OrganisationAdded: _Handling(_never, lambda part: ((rows.INSERT_ORGANISATION, tuple(part)),), _never),
     parts.AgentAdded: _Handling(
         _never,
         lambda part: ((rows.INSERT_AGENT, rows.of_agent(part.agent)),),
@@ -145,7 +144,7 @@ HANDLING: dict[type, _Handling] = {
     ),
     parts.Executed: _Handling(
         _refuse_execution,
-        lambda part: (("INSERT INTO executions VALUES (?, ?, ?, ?)", tuple(part)),),
+        lambda part: ((insert("executions"), tuple(part)),),
         lambda part, desk: desk.known.take(part.activity_id, desk.write, desk.durable),
     ),
     parts.KeyAdded: _Handling(_never, lambda part: ((rows.INSERT_KEY, rows.of_key(part.key)),), _never),
@@ -163,12 +162,12 @@ HANDLING: dict[type, _Handling] = {
     ),
     parts.ToolChanged: _Handling(
         _never,
-        lambda part: (("INSERT OR REPLACE INTO tools VALUES (?, ?, ?)", tuple(part)),),
+        lambda part: ((put("tools"), tuple(part)),),
         lambda part, desk: desk.known.put_tool(*part),
     ),
     parts.AttestationRevoked: _Handling(
         _refuse_second,
-        lambda part: (("INSERT INTO revocations VALUES (?, ?, ?, ?)", tuple(part)),),
+        lambda part: ((insert("revocations"), tuple(part)),),
         lambda part, desk: desk.known.take(part.attestation_id, desk.write, desk.durable),
     ),
     parts.SubjectErased: _Handling(_never, _erasure_statements, _never),

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from qwed.store.archive import Archive
+from qwed.store.columns import insert, select
 from qwed.store.job import Job, JobItem
 from qwed.waiting import Ticket
 
-_ADD_JOB = "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_ITEM = "INSERT INTO job_items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_JOB = insert("jobs")
+_ADD_ITEM = insert("job_items")
+_OPEN_JOBS = select("jobs", "WHERE finished_at IS NULL ORDER BY created_at")
 _FINISH_ITEM = """
     UPDATE job_items SET query = ?, params = ?, state = ?, result = ?, error = ?, latency_ms = ?
     WHERE job_id = ? AND position = ? AND state = 'pending'
@@ -32,17 +34,17 @@ class JobTable(Archive):
 
     def find_job(self, job_id: str) -> Job | None:
         """One batch."""
-        row = self._one("SELECT * FROM jobs WHERE job_id = ?", (job_id,))
+        row = self._one(select("jobs", "WHERE job_id = ?"), (job_id,))
         return None if row is None else _job(row)
 
     def job_items(self, job_id: str) -> Sequence[JobItem]:
         """The items of a batch in their order."""
-        found = self._all("SELECT * FROM job_items WHERE job_id = ? ORDER BY position", (job_id,))
+        found = self._all(select("job_items", "WHERE job_id = ? ORDER BY position"), (job_id,))
         return [JobItem(*row) for row in found]
 
     def open_jobs(self) -> Sequence[Job]:
         """Every batch that is not finished, the oldest first."""
-        return [_job(row) for row in self._all("SELECT * FROM jobs WHERE finished_at IS NULL ORDER BY created_at", ())]
+        return [_job(row) for row in self._all(_OPEN_JOBS, ())]
 
     def count_open_jobs(self, organisation_id: str) -> int:
         """How many batches of one organisation are not finished."""

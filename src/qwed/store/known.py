@@ -44,7 +44,7 @@ class Known:
         if known is not None:
             return known
         with self._lock:
-            row = self._one("SELECT * FROM agents WHERE agent_id = ?", (agent_id,))
+            row = self._one(rows.SELECT_AGENT, (agent_id,))
             return None if row is None else self._agents.setdefault(agent_id, rows.to_agent(row))
 
     def put_agent(self, agent: Agent) -> None:
@@ -87,7 +87,7 @@ class Known:
         if known is not None:
             return known
         with self._lock:
-            row = self._one("SELECT * FROM keys WHERE prefix = ?", (prefix,))
+            row = self._one(rows.SELECT_KEY, (prefix,))
             return None if row is None else self._keys.setdefault(prefix, rows.to_key(row))
 
     def keys(self, organisation_id: str) -> list[Key]:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from qwed.store import rows
 from qwed.store.archive import Archive
+from qwed.store.columns import insert, select
 from qwed.store.parts import AttestationRevoked
 from qwed.store.protocol import Entry, LogEntry, Placed
 
@@ -109,7 +110,7 @@ def _catch_up(connection: sqlite3.Connection, backlog: list[Row], grown: Integra
             "UPDATE activities SET nodes = ? WHERE organisation_id = ? AND log_index = ?",
             [(nodes, row[0], row[1]) for nodes, row in zip(grown.nodes, backlog, strict=True)],
         )
-        connection.executemany("INSERT INTO heads VALUES (?, ?, ?)", head_rows(grown))
+        connection.executemany(insert("heads"), head_rows(grown))
 
 
 class LogTable(Archive):
@@ -170,7 +171,7 @@ class LogTable(Archive):
 
     def revoked(self, attestation_id: str) -> AttestationRevoked | None:
         """When an attestation was revoked, if it was."""
-        row = self._one("SELECT * FROM revocations WHERE attestation_id = ?", (attestation_id,))
+        row = self._one(select("revocations", "WHERE attestation_id = ?"), (attestation_id,))
         return None if row is None else AttestationRevoked(*row)
 
 

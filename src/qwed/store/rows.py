@@ -5,30 +5,35 @@ from typing import Any
 import msgspec
 
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
+from qwed.store.columns import insert, into, put, select
 from qwed.store.parts import Approval, Webhook
 from qwed.store.protocol import ActivityQuery, ApprovalQuery, Memory, Settled, Settlement
 from qwed.words import Trust
 
 Row = tuple[Any, ...]
 
-INSERT_KEY = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_AGENT = "INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ORGANISATION = insert("organisations")
+INSERT_KEY = insert("keys")
+INSERT_AGENT = insert("agents")
 UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
-INSERT_APPROVAL = "INSERT INTO approvals VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)"
+INSERT_APPROVAL = f"INSERT INTO {into('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 RESOLVE_APPROVAL = (
     "UPDATE approvals SET state = ?, resolution = ?, resolved_in = ? WHERE approval_id = ? AND state = 'pending'"
 )
 SELECT_ELEVATION = "SELECT 1 FROM approvals WHERE agent_id = ? AND kind = 'trust_elevation' AND state = 'pending'"
-SELECT_KEYS = "SELECT * FROM keys WHERE organisation_id = ? ORDER BY created_at, rowid"
+SELECT_KEYS = select("keys", "WHERE organisation_id = ? ORDER BY created_at, rowid")
+SELECT_KEY = select("keys", "WHERE prefix = ?")
+SELECT_AGENT = select("agents", "WHERE agent_id = ?")
+SELECT_AGENTS = select("agents", "WHERE organisation_id = ? AND agent_id > ? ORDER BY agent_id LIMIT ?")
 PUT_WEBHOOK = (
-    "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+    f"INSERT OR REPLACE INTO {into('webhooks')} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "  # noqa: S608 - constants
     "(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?))"
 )
-SELECT_WEBHOOK = "SELECT * FROM webhooks WHERE organisation_id = ?"
+SELECT_WEBHOOK = select("webhooks", "WHERE organisation_id = ?")
 COUNT_NOTICE = "UPDATE webhooks SET waiting = waiting + changes() WHERE organisation_id = ?"
 """Right behind INSERT_NOTICE: a running number, because counting rows would slow every commit of a dead webhook."""
 INSERT_NOTICE = (
-    "INSERT INTO outbox SELECT ?, organisation_id, ?, ?, ?, ?, 0 FROM webhooks "
+    f"INSERT INTO {into('outbox')} SELECT ?, organisation_id, ?, ?, ?, ?, 0 FROM webhooks "  # noqa: S608 - constants
     "WHERE organisation_id = ? AND waiting < ?"
 )
 # CROSS keeps SQLite from walking the whole outbox: a few of each organisation, so that no backlog hides the others.
@@ -38,11 +43,12 @@ SELECT_DUE = (
     "WHERE d.organisation_id = w.organisation_id AND d.due_at <= ? ORDER BY d.due_at LIMIT 8) "
     "ORDER BY o.due_at LIMIT ?"
 )
-INSERT_MEMORY = "INSERT OR REPLACE INTO memories VALUES (?, ?, ?, ?, ?, ?, ?)"
-PUT_CHAIN = "INSERT OR REPLACE INTO chains VALUES (?, ?, ?, ?)"
+INSERT_MEMORY = put("memories")
+PUT_CHAIN = put("chains")
 DELETE_EXPIRED_MEMORIES = (
     "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at < ? LIMIT 16)"
 )
+SELECT_USAGE = select("usage", "WHERE agent_id = ?")
 SELECT_CONVERSATION = (
     "SELECT last_step, steps, fingerprint, repeats, window FROM conversations "
     "WHERE agent_id = ? AND conversation_id = ?"

@@ -150,7 +150,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
 
     def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]:
         return self._write(
-            ("INSERT INTO organisations VALUES (?, ?, ?, NULL)", (organisation_id, name, now)),
+            (rows.INSERT_ORGANISATION, (organisation_id, name, now)),
             (rows.INSERT_KEY, rows.of_key(owner)),
         )
 
@@ -170,7 +170,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
 
     def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]:
         found = self._all(
-            "SELECT * FROM agents WHERE organisation_id = ? AND agent_id > ? ORDER BY agent_id LIMIT ?",
+            rows.SELECT_AGENTS,
             (organisation_id, after, limit),
         )
         return [rows.to_agent(row) for row in found]
@@ -469,7 +469,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         return Conversation(Past(*row) if row is not None else Past())
 
     def _load_usage(self, agent_id: str) -> Usage:
-        row = self._one("SELECT * FROM usage WHERE agent_id = ?", (agent_id,))
+        row = self._one(rows.SELECT_USAGE, (agent_id,))
         return Usage() if row is None else Usage(Spent(*row[1:-7]), Conduct(*row[-7:-4]), Merit(*row[-4:]))
 
     def _distrust(self) -> None:

@@ -5,10 +5,11 @@ from itertools import takewhile
 from typing import Any
 
 from qwed.store.archive import Archive
+from qwed.store.columns import insert, put, select
 from qwed.store.protocol import Subject
 from qwed.waiting import Ticket
 
-_SELECT = "SELECT subject_id, organisation_id, name, key, created_at, erased_at FROM subjects "
+_SELECT = select("subjects", "")
 _FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL ORDER BY subject_id LIMIT 1"
 _DROPPED = "content_dropped"
 """Up to which activity content was dropped: so that nobody looks through all of them again."""
@@ -55,7 +56,7 @@ class SubjectTable(Archive):
 
     def add_subject(self, subject: Subject) -> Ticket[None]:
         """Keep a new subject: on disk no later than whatever is written after it."""
-        return self._write(("INSERT INTO subjects VALUES (?, ?, ?, ?, ?, ?)", tuple(subject)))
+        return self._write((insert("subjects"), tuple(subject)))
 
     def rename_conversations(self, name: Callable[[str], str]) -> Ticket[None] | None:
         """File the conversations of before under names that tell nobody, once."""
@@ -63,7 +64,7 @@ class SubjectTable(Archive):
             return None
         found = self._all("SELECT agent_id, conversation_id FROM conversations", ())
         renamed = [(_RENAME, (name(conversation_id), agent_id, conversation_id)) for agent_id, conversation_id in found]
-        return self._write(*renamed, ("INSERT INTO meta VALUES (?, '1')", (_RENAMED,)))
+        return self._write(*renamed, (insert("meta"), (_RENAMED, "1")))
 
     def drop_content(self, before: float, limit: int) -> Ticket[None] | None:
         """Drop the content of the oldest activities, of as many as `limit`; None where none is so old."""
@@ -75,7 +76,7 @@ class SubjectTable(Archive):
             return None
         return self._write(
             *((statement, (dropped, old[-1])) for statement in _DROP),
-            ("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_DROPPED, str(old[-1]))),
+            (put("meta"), (_DROPPED, str(old[-1]))),
         )
 
     def scrub(self) -> bool:

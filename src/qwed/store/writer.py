@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from qwed.store.columns import put
 from qwed.store.log import Integration, Sequencer, border_in, head_rows
 from qwed.store.protocol import StoreError
 from qwed.waiting import Ticket, announce
@@ -30,7 +31,7 @@ WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?, ?)"
 """Activities, conversations, usages, tallies and heads, each a JSON array of rows; see the view in `migrations/`."""
 
 _NUL = "\\u0000"
-_WRITE_CONVERSATION = "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)"
+_WRITE_CONVERSATION = put("conversations")
 
 _encode = msgspec.json.Encoder().encode
 _LEAF, _PAYLOAD = 6, 7

@@ -1,0 +1,62 @@
+"""The columns of each table, in the order in which rows are written and read.
+
+Statements name them, so that a migration which adds a column changes nothing for whoever does not know it yet. Of the
+tables that every decision writes, the trigger in `migrations/` names them instead.
+"""
+
+from functools import cache
+
+_COLUMNS = {
+    "organisations": "organisation_id name created_at",
+    "keys": "key_id organisation_id name role prefix digest created_at revoked_at",
+    "agents": (
+        "agent_id organisation_id name type principal_id trust status permissions limits token_prefix token_digest "
+        "created_at description framework model"
+    ),
+    "tools": "organisation_id name row",
+    "conversations": "agent_id conversation_id last_step steps fingerprint repeats window",
+    "approvals": (
+        "approval_id organisation_id agent_id activity_id action_hash state cost tokens high_risk_calls created_at "
+        "expires_at kind requested_by request"
+    ),
+    "memories": "agent_id key body_hash activity_id answer expires_at subject_id",
+    "usage": (
+        "agent_id hour day requests_hour requests_day tool_calls_hour cost_day tokens_day high_risk_day pending_cost "
+        "pending_tokens pending_high_risk open_approvals recent rest exceeded since actions denied attestations"
+    ),
+    "executions": "activity_id success result_hash at",
+    "webhooks": "organisation_id url events secret changed_at delivered given_up delivered_at last_error waiting",
+    "outbox": "notice_id organisation_id event body created_at due_at attempts",
+    "jobs": (
+        "job_id organisation_id asked_by role max_parallel fail_fast total created_at expires_at finished_at subject_id"
+    ),
+    "job_items": "job_id position query type params state result error latency_ms",
+    "subjects": "subject_id organisation_id name key created_at erased_at",
+    "heads": "organisation_id size signature",
+    "revocations": "attestation_id organisation_id activity_id at",
+    "chains": "organisation_id chain_id links last",
+    "meta": "name value",
+}
+COLUMNS: dict[str, tuple[str, ...]] = {table: tuple(names.split()) for table, names in _COLUMNS.items()}
+
+
+def into(table: str) -> str:
+    """`table (its, columns)`, for what follows INSERT INTO."""
+    return f"{table} ({', '.join(COLUMNS[table])})"
+
+
+@cache
+def insert(table: str, verb: str = "INSERT") -> str:
+    """The statement that adds one row of plain values."""
+    return f"{verb} INTO {into(table)} VALUES ({', '.join('?' * len(COLUMNS[table]))})"
+
+
+def put(table: str) -> str:
+    """The statement that adds one row of plain values, or puts it in the place of the one that was there."""
+    return insert(table, "INSERT OR REPLACE")
+
+
+@cache
+def select(table: str, rest: str) -> str:
+    """The statement that reads whole rows; `rest` says which."""
+    return f"SELECT {', '.join(COLUMNS[table])} FROM {table} {rest}"  # noqa: S608 - constants
