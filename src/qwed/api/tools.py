@@ -1,22 +1,9 @@
 """Spec 5.3: the tool registry."""
 
-import msgspec
-
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.guards.secrets import find_secrets
-from qwed.guards.tool_approval import folded
-from qwed.kernel.answer import Problem, problem
-from qwed.kernel.bodies import refuse_body
-from qwed.kernel.change import Actor, change_of, keep
-from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.store.parts import ToolChanged
-from qwed.store.protocol import Change
-from qwed.words import EffectKind, ErrorCode, Event, Risk
-
-_decode = msgspec.json.Decoder(Tool).decode
-_LONGEST_NAME = 128
-_EFFECTS = tuple(EffectKind)
+from qwed.kernel.answer import Problem
+from qwed.kernel.people import registry
 
 
 async def list_tools(call: Call) -> Response:
@@ -24,9 +11,7 @@ async def list_tools(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    own = {name: _decode(row) for name, row in call.services.store.tool_rows(key.organisation_id).items()}
-    merged = TOOLS | own
-    return ok({"tools": [merged[name] for name in sorted(merged)]})
+    return ok({"tools": registry.tools_of(key.organisation_id, call.services)})
 
 
 async def put_tool(call: Call) -> Response:
@@ -34,64 +19,8 @@ async def put_tool(call: Call) -> Response:
     actor = require_actor(call, OWNER)
     if isinstance(actor, Problem):
         return refused(actor)
-    row = _read(call)
+    row = registry.read_tool(call.path["name"], call.json())
     if isinstance(row, Problem):
         return refused(row)
-    kept = await call.driver.drive(keep(_change_of(row, actor, call), call.services))
-    return refused(kept) if isinstance(kept, Problem) else ok(row)
-
-
-def _change_of(row: Tool, actor: Actor, call: Call) -> Change:
-    return change_of(
-        Event.TOOL_CHANGED,
-        actor.by,
-        actor.organisation_id,
-        call.services.clock.now(),
-        call.services,
-        about=row.name,
-        said={"tool": msgspec.to_builtins(row)},
-        parts=(ToolChanged(actor.organisation_id, row.name, msgspec.json.encode(row)),),
-    )
-
-
-def _read(call: Call) -> Tool | Problem:
-    name, raw = call.path["name"], call.json()
-    wrong = refuse_body(raw, Tool.__struct_fields__)
-    if wrong is not None:
-        return wrong
-    if raw.get("name", name) != name:
-        return _bad("`name` in the body is not the tool in the path")
-    effect = raw.get("effect")
-    if effect is not None and effect not in _EFFECTS:
-        return _bad(f"`effect` must be one of {', '.join(_EFFECTS)}, or absent")
-    try:
-        # A built-in tool keeps what is not said anew: its effect, above all, which no row can talk away.
-        known = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
-        row = msgspec.convert({**known, **raw, "name": name}, Tool, strict=True)
-    except msgspec.ValidationError as error:
-        return _bad(str(error).lower())
-    if row.risk_level not in {risk.word for risk in Risk}:
-        return _bad("`risk_level` must be low, medium, high or critical")
-    return _refuse_row(row) or row
-
-
-def _refuse_row(row: Tool) -> Problem | None:
-    if len(row.name) > _LONGEST_NAME or not row.name.isprintable() or folded(row.name) != row.name:
-        return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
-    if find_secrets(row.name):
-        # It stands in the log for good, and masked it would be another tool.
-        return _bad("`name` carries a secret: use a name")
-    if row.verification_engine not in (None, "sql", "code", "math", "logic", "path", "shell"):
-        return _bad("`verification_engine` must be sql, code, math, logic, path, shell or absent")
-    known = TOOLS.get(row.name)
-    if known is not None and known.dangerous and (not row.dangerous or row.risk < known.risk):
-        return _bad(f"`{row.name}` is on the dangerous list and stays there, at {known.risk_level} risk")
-    if row.name in ACTION_TYPES and row.verification_engine != ACTION_TYPES[row.name].verification_engine:
-        return _bad(f"the engine of `{row.name}` cannot be changed")
-    if known is not None and known.effect is not None and row.effect is not known.effect:
-        return _bad(f"the effect of `{row.name}` is {known.effect} and cannot be changed")
-    return None
-
-
-def _bad(message: str) -> Problem:
-    return problem(ErrorCode.MALFORMED, message)
+    kept = await call.driver.drive(registry.describe(row, actor, call.services))
+    return refused(kept) if isinstance(kept, Problem) else ok(kept)

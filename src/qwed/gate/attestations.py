@@ -1,22 +1,15 @@
 """The verbs of a Gate that are about attestations after they were issued."""
 
+from qwed.gate.holder import Holder
 from qwed.gate.reply import Reply, told
 from qwed.kernel.bodies import read_fields
-from qwed.kernel.change import Actor
 from qwed.kernel.proving import attested
 from qwed.kernel.proving.attestations import check, read_jwt
 from qwed.kernel.proving.signing_keys import rotate_key, signing_keys_view
-from qwed.kernel.services import Services
-from qwed.waiting import in_thread
-
-_PATIENCE = 60.0
 
 
-class AttestationVerbs:
+class AttestationVerbs(Holder):
     """INTERFACES 4, in process."""
-
-    services: Services
-    _owner: Actor
 
     def verify_attestation(self, jwt: str) -> Reply:
         """Whether a token is one of ours and to be relied on now: `valid`, its `claims`, and the `error` where not."""
@@ -31,10 +24,10 @@ class AttestationVerbs:
         """The attestation, which nobody should rely on from now on."""
         said = told(read_fields({"reason": reason}, ("reason",)))
         walk = attested.revoke(attestation_id, said["reason"], self._owner, self.services)
-        return Reply(told(in_thread(walk, _PATIENCE)))
+        return Reply(self._act(walk))
 
     def rotate_signing_key(self, reason: str) -> Reply:
         """Sign with another key from now on; the old ones stay in the JWKS."""
         said = told(read_fields({"reason": reason}, ("reason",)))
-        told(in_thread(rotate_key(said["reason"], self._owner, self.services), _PATIENCE))
+        self._act(rotate_key(said["reason"], self._owner, self.services))
         return Reply(signing_keys_view(self.services))

@@ -1,17 +1,13 @@
 """The verbs of a Gate that show the log and prove what stands in it."""
 
+from qwed.gate.holder import Holder
 from qwed.gate.reply import GateError, Reply, told
-from qwed.kernel.change import Actor
 from qwed.kernel.proving import audit
-from qwed.kernel.services import Services
 from qwed.words import ErrorCode
 
 
-class AuditVerbs:
+class AuditVerbs(Holder):
     """INTERFACES 4, in process: the log of the first organisation."""
-
-    services: Services
-    _owner: Actor
 
     def audit_head(self) -> Reply:
         """How the log stands, signed."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from qwed.engines.pool import LONGEST_SECONDS
+from qwed.gate.holder import Holder
 from qwed.gate.reply import Reply, given, told
 from qwed.kernel.answer import Problem
 from qwed.kernel.change import Actor
@@ -19,12 +20,11 @@ from qwed.waiting import in_thread
 _MARGIN = 5.0
 
 
-class EngineVerbs:
+class EngineVerbs(Holder):
     """INTERFACES 2, in process. The fields are those of the wire."""
 
     def __init__(self, services: Services, owner: Actor) -> None:
-        self.services = services
-        self._owner = owner
+        super().__init__(services, owner)
         self._batches = Batches(services)
 
     def verify(self, query: str, **fields: Any) -> Reply:

@@ -1,0 +1,26 @@
+"""DESIGN 2: a Gate has the verbs of the client."""
+
+from qwed.gate import Gate
+from qwed_sdk import QWEDClient
+
+NOT_IN_PROCESS = {
+    "run": "drives a verb of the client itself",
+    "health": "there is no server to ask",
+    "ready": "there is no server to ask",
+    "get_jwks": "`services.signer.keyring.public_jwks()`",
+    "create_organisation": "a Gate is the owner of one organisation",
+    "create_key": "keys are for HTTP",
+    "list_keys": "keys are for HTTP",
+    "revoke_key": "keys are for HTTP",
+    "set_webhook": "whoever is in the process need not be told over HTTP",
+    "get_webhook": "whoever is in the process need not be told over HTTP",
+    "delete_webhook": "whoever is in the process need not be told over HTTP",
+}
+
+
+def verbs_of(door: type) -> set[str]:
+    return {name for name in dir(door) if not name.startswith("_") and callable(getattr(door, name))}
+
+
+def test_every_verb_of_the_client_is_there_or_says_why_not() -> None:
+    assert verbs_of(QWEDClient) - verbs_of(Gate) == set(NOT_IN_PROCESS)
