@@ -20,6 +20,8 @@ class EngineRow:
     name: str
     module: str
     version: int = 1
+    permitted_by_name: bool = True
+    """Whether an agent's permissions name it among their engines; the shell is permitted like a tool."""
     warm: tuple[EngineRequest, ...] = ()
     """Asked once before workers are forked, so that none of them imports late. Not for an engine that starts threads:
     a fork has none of them."""
@@ -41,7 +43,7 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="logic", module="qwed.engines.logic", version=2),
         EngineRow(name="code", module="qwed.engines.code", version=2, warm=(EngineRequest(code="print(1 + 1)"),)),
         EngineRow(name="sql", module="qwed.engines.sql", version=2, warm=_queries("SELECT id FROM users")),
-        EngineRow(name="shell", module="qwed.engines.shell", warm=_queries("ls -l")),
+        EngineRow(name="shell", module="qwed.engines.shell", permitted_by_name=False, warm=_queries("ls -l")),
         EngineRow(name="fact", module="qwed.engines.fact"),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image"),
@@ -49,5 +51,5 @@ ENGINES: dict[str, EngineRow] = _by_name(
     )
 )
 
-ENGINE_NAMES = ("code", "consensus", "fact", "image", "logic", "math", "sql", "stats")
-"""The engines of the protocol, which an agent's permissions may name; the shell is permitted like a tool."""
+ENGINE_NAMES = tuple(sorted(row.name for row in ENGINES.values() if row.permitted_by_name))
+"""The engines of the protocol, which an agent's permissions may name."""
