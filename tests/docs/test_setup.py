@@ -139,3 +139,26 @@ def test_ci_runs_the_commands_contributing_names() -> None:
     lines = [line for line in script.read_text().splitlines() if line.startswith("make ")]
     assert lines == ["make test", "make test-crewai", "make check"]
     assert os.access(script, os.X_OK)
+
+
+def test_what_cannot_be_installed_fails_the_setup_with_all_that_was_said(copy: Path) -> None:
+    venv = copy / "venv" / "bin"
+    venv.mkdir(parents=True)
+    program(venv / "python", "#!/bin/sh\necho Collecting one\necho 'no room left' >&2\nexit 2\n")
+    done = run("set -eu; . scripts/common; pip_install venv one; echo never", copy)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no room left" in done.stderr
+
+
+def test_a_long_installation_says_how_far_it_is(copy: Path) -> None:
+    venv = copy / "venv" / "bin"
+    venv.mkdir(parents=True)
+    fetched = "i=0; while [ $i -lt 60 ]; do echo Collecting $i; i=$((i + 1)); done"
+    program(venv / "python", f"#!/bin/sh\n{fetched}\necho Installing collected packages: all\n")
+    done = run("set -eu; . scripts/common; pip_install venv all", copy)
+    assert done.returncode == 0
+    assert [line.strip() for line in done.stderr.splitlines()] == [
+        "qwed:   25 packages fetched",
+        "qwed:   50 packages fetched",
+        "qwed:   unpacking 60 packages",
+    ]
