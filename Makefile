@@ -24,11 +24,12 @@ test-crewai: ## run the tests, the page and the example of CrewAI in .venv-crewa
 	@sh scripts/setup-crewai
 	@.venv-crewai/bin/pytest $(CREWAI_TESTS) -k crewai
 
-check: setup ## format, lint, types, imports
+check: setup ## format, lint, types, imports, and that every statement of the documents has its test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy --strict
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.conformance
 
 drill: setup ## run the heavier campaigns
 	@$(BIN)/pytest -n 2 -m drill

@@ -1,6 +1,7 @@
 """Writes the tables of docs/ that say what the code says; with --check it only tells whether they still do.
 
-A table stands between `<!-- generated: name -->` and `<!-- end -->`. Run by `make docs` and by the tests.
+A table stands between `<!-- generated: name -->` and `<!-- end -->`; conformance.md is one altogether. Run by
+`make docs` and by the tests.
 """
 
 import re
@@ -17,7 +18,8 @@ from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.words import ErrorCode, Risk
 from qwed.words.effect import RISK_OF
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 _SECTION = re.compile(r" \(spec [\d.]+\)")
 _WIDE = 200
 _PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -131,14 +133,30 @@ def rendered(page: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """0 when every page is up to date, or was written; 1 when --check found one that is not."""
-    stale = [page for page in sorted(DOCS.glob("*.md")) if rendered(page.read_text()) != page.read_text()]
-    for page in stale:
+    stale = {page: text for page, text in _pages() if not page.exists() or text != page.read_text()}
+    for page, text in stale.items():
         if "--check" in arguments:
             print(f"{page.name} is out of date: run make docs")
         else:
-            page.write_text(rendered(page.read_text()))
+            page.write_text(text)
             print(f"wrote {page.name}")
     return int(bool(stale) and "--check" in arguments)
+
+
+def _pages() -> Iterator[tuple[Path, str]]:
+    """Every page as it should read."""
+    conformance = DOCS / "conformance.md"
+    yield conformance, _conformance()
+    yield from ((page, rendered(page.read_text())) for page in sorted(DOCS.glob("*.md")) if page != conformance)
+
+
+def _conformance() -> str:
+    # A script finds what lies beside it, and the statements lie among the tests.
+    sys.path.insert(0, str(ROOT))
+    from tests.conformance.page import page
+    from tests.conformance.statements import read
+
+    return page(read())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+"""`python -m tests.conformance`: 0 where every statement has its test and the page says so, else 1 and what differs."""
+
+import difflib
+import sys
+from collections.abc import Iterator
+
+from tests.conformance.checks import unread, untrue
+from tests.conformance.page import PAGE, page
+from tests.conformance.statements import Tables, read
+
+
+def complaints() -> list[str]:
+    """What is untrue, a line each."""
+    try:
+        tables = read()
+    except ValueError as error:
+        return [str(error)]
+    return [*untrue(tables), *unread(tables)] or [*_difference(tables)]
+
+
+def _difference(tables: Tables) -> Iterator[str]:
+    drawn, kept = page(tables), PAGE.read_text() if PAGE.exists() else ""
+    if drawn != kept:
+        yield f"{PAGE.name} is out of date: run make docs"
+        yield from difflib.unified_diff(kept.splitlines(), drawn.splitlines(), "kept", "drawn", n=0, lineterm="")
+
+
+if __name__ == "__main__":
+    found = complaints()
+    sys.stdout.writelines(f"{line}\n" for line in found)
+    sys.exit(bool(found))

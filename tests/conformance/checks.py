@@ -1,0 +1,110 @@
+"""Whether the tables are true: every test named is there, every test is named, nothing of the documents is left out."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.conformance.statements import DOCUMENTS, TESTS, Tables, faults, section_titles
+
+SEEDS = TESTS.parent.parent / "shared" / "seeds"
+"""Where the documents themselves lie, if they do."""
+NUMBERS = {"000": "guide", "001": "spec", "002": "a2a", "003": "sdk", "004": "mcp"}
+"""The documents by the number their file begins with."""
+READ_OUT = ("spec/test_*.py", "seeds/test_*.py")
+"""The tests that read the documents out: each is there for some statement."""
+ABOUT_TESTS = frozenset({"spec/test_coverage.py"})
+
+_CODE = re.compile(r"QWED(?:-[A-Z]+)+-\d{3}")
+_KEY = re.compile(r'"(\w+)":')
+_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+_PATH = re.compile(r"/agents/[a-z:/_-]+")
+_CELL = re.compile(r"^\|? ?([^|\n]+?) \|", re.MULTILINE)
+
+
+def tests_in(file: Path) -> Iterator[str]:
+    """The names of the test functions of a module, which is not run."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.name
+
+
+def untrue(tables: Tables) -> Iterator[str]:
+    """Every fault of the tables that the repository alone shows."""
+    for name, table in tables.items():
+        yield from faults(name, table)
+    yield from missing(tables)
+    yield from unsaid(tables)
+    yield from unruled(tables)
+    # Before the last table is there, nobody can tell which test it will name.
+    if set(tables) == set(DOCUMENTS):
+        yield from unheard(tables)
+        yield from (f"no statement names {place}" for place in unnamed(tables))
+
+
+def missing(tables: Tables) -> Iterator[str]:
+    """Tests that are named and not there."""
+    places = {place for table in tables.values() for each in table.statement for place in each.tests}
+    there: dict[str, set[str]] = {}
+    for place in sorted(places):
+        module, _, test = place.partition("::")
+        file = TESTS / module
+        if module not in there:
+            there[module] = set(tests_in(file)) if file.exists() else set()
+        if test not in there[module]:
+            yield f"there is no test {place}"
+
+
+def unnamed(tables: Tables) -> list[str]:
+    """The tests that read the documents out and that no statement names."""
+    named = {place for table in tables.values() for each in table.statement for place in each.tests}
+    files = sorted(file for where in READ_OUT for file in TESTS.glob(where))
+    modules = {file.relative_to(TESTS).as_posix(): file for file in files}
+    places = (f"{name}::{test}" for name in modules if name not in ABOUT_TESTS for test in tests_in(modules[name]))
+    return [place for place in places if place not in named]
+
+
+def unheard(tables: Tables) -> Iterator[str]:
+    """Sections of which no statement is kept."""
+    for name, table in tables.items():
+        kept = {each.section for each in table.statement}
+        yield from (f"{name}: no statement of section {each}" for each in section_titles(name) if each not in kept)
+
+
+def unsaid(tables: Tables) -> Iterator[str]:
+    """Words of a document that none of its statements contains."""
+    for name, table in tables.items():
+        said = "\n".join(each.says for each in table.statement)
+        yield from (f"{name}: no statement says `{word}`" for word in table.words if not _contains(said, word))
+
+
+def _contains(text: str, word: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+
+
+def unruled(tables: Tables) -> Iterator[str]:
+    """Rulings that statements follow and the table of rulings has not."""
+    if "rulings" in tables:
+        rulings = {each.section for each in tables["rulings"].statement}
+        followed = {each.ruling for table in tables.values() for each in table.statement if each.ruling}
+        yield from (f"rulings: nothing is kept of {each}" for each in sorted(followed - rulings))
+
+
+def unread(tables: Tables, seeds: Path = SEEDS) -> Iterator[str]:
+    """Words that a document prints and the words kept of it lack; nothing where the documents are not there."""
+    for file in sorted(seeds.glob("*.txt")):
+        name = NUMBERS.get(file.name[:3], "")
+        if name in tables and tables[name].words:
+            new = sorted(words_of(file.read_text()) - set(tables[name].words) - EXAMPLES)
+            yield from (f"{name}: `{word}` is a word of {file.name} and not of the table" for word in new)
+
+
+def words_of(text: str) -> set[str]:
+    """What a document names: codes, fields, tools, paths, and the first cell of every row that is drawn with bars."""
+    found = {word for pattern in (_CODE, _KEY, _NAME) for word in pattern.findall(text)}
+    found |= {path.rstrip("/") for path in _PATH.findall(text)}
+    return found | {cell.strip() for cell in _CELL.findall(text)}
+
+
+EXAMPLES = frozenset({"agent_abc123", "conv_xyz"})
+"""Values and headings that a document prints and says nothing about."""

@@ -1,0 +1,108 @@
+"""What the documents say, statement by statement, each with the tests that show it: one table per document."""
+
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from tests.spec.sections import GUIDE, SPEC
+
+HERE = Path(__file__).parent
+TESTS = HERE.parent
+
+DOCUMENTS: dict[str, str] = {
+    "guide": "The guide: Agent Verification",
+    "spec": "The specification: QWED-Agent 1.1",
+    "a2a": "Agent to agent",
+    "sdk": "The Python client",
+    "mcp": "The MCP server",
+    "rulings": "The rulings and the promises",
+}
+"""Every table by its name; where the documents are silent or disagree, the rulings decide."""
+
+
+class Later(StrEnum):
+    """What is not built yet; a statement about it waits."""
+
+    MCP = "MCP server"
+    A2A = "A2A"
+    PACKS = "domain packs"
+    POSTGRES = "PostgreSQL"
+    REDIS = "Redis"
+    CONSOLE = "console"
+
+
+Words = Annotated[str, msgspec.Meta(min_length=1, max_length=160, pattern=r"^[^|\n]+$")]
+Place = Annotated[str, msgspec.Meta(pattern=r"^[\w/]+\.py::test_\w+$")]
+Ruling = Annotated[str, msgspec.Meta(pattern=r"^4\.[1-9]\d?$")]
+
+
+class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One claim of a document, and the tests that show it or what it waits for."""
+
+    section: Words
+    says: Words
+    tests: tuple[Place, ...] = ()
+    later: Later | None = None
+    ruling: Ruling | None = None
+
+    @property
+    def state(self) -> str:
+        """`shown`, `shown, ruling 4.15` or `to come: MCP server`."""
+        if self.later:
+            return f"to come: {self.later}"
+        return f"shown, ruling {self.ruling}" if self.ruling else "shown"
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The statements of one document, and the words of it that some statement must contain."""
+
+    statement: tuple[Statement, ...] = ()
+    words: tuple[Words, ...] = ()
+
+
+Tables = dict[str, Table]
+
+
+def read(folder: Path = HERE) -> Tables:
+    """The tables that are there, in the order of DOCUMENTS; one that is no table is a ValueError that names it."""
+    unknown = sorted({file.stem for file in folder.glob("*.toml")} - set(DOCUMENTS))
+    if unknown:
+        raise ValueError(f"no document is called `{unknown[0]}`; known are {', '.join(DOCUMENTS)}")
+    return {name: _table(folder / f"{name}.toml") for name in DOCUMENTS if (folder / f"{name}.toml").exists()}
+
+
+def _table(file: Path) -> Table:
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=Table)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{file.name}: {error}") from error
+
+
+def faults(name: str, table: Table) -> Iterator[str]:
+    """What is wrong with a table by itself."""
+    for says, times in Counter(" ".join(each.says.casefold().split()) for each in table.statement).items():
+        if times > 1:
+            yield f"{name}: said {times} times: {says}"
+    for each in table.statement:
+        yield from (f"{name} {each.section}: {fault}: {each.says}" for fault in _faults(name, each))
+
+
+def _faults(name: str, each: Statement) -> Iterator[str]:
+    sections = section_titles(name)
+    if sections and each.section not in sections:
+        yield "no such section"
+    if bool(each.tests) == bool(each.later):
+        yield "one of `tests` and `later` is needed, and not both"
+    if each.ruling and not each.tests:
+        yield "a ruling needs the test that shows it"
+    if len(set(each.tests)) != len(each.tests):
+        yield "a test is named twice"
+
+
+def section_titles(name: str) -> dict[str, str]:
+    """The sections of a document whose list is kept, each with its title; empty for the others."""
+    return {"spec": SPEC, "guide": dict.fromkeys(GUIDE.values(), "")}.get(name, {})
