@@ -219,9 +219,23 @@ def ask(
 def encoded(body: Mapping[str, Any]) -> bytes:
     """The body as it is sent; what is no JSON is refused here, before anybody decides on something else."""
     try:
-        return _text_of(body).encode()
+        text = _text_of(body).encode()
+        _require_named(body)
     except (TypeError, ValueError, RecursionError) as error:
         raise QWEDRequestError(f"the request is no JSON: {error}") from None
+    return text
+
+
+def _require_named(value: Any) -> None:
+    # The encoder writes the key 1 as "1", and what was verified would not be what is done.
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"an object key is a {type(key).__name__}, and keys of JSON are text")
+            _require_named(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _require_named(each)
 
 
 def in_query(values: Mapping[str, Any]) -> dict[str, str]:

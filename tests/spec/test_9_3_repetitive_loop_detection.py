@@ -2,13 +2,18 @@
 
 import itertools
 import json
+import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+import qwed
+from qwed_sdk import QWEDClient, QWEDRequestError
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.server import Server
 
 LOOP = ("DENIED", "QWED-AGENT-LOOP-003")
 OTHER: Json = {"type": "verify_logic", "query": "x > 1"}
@@ -122,6 +127,24 @@ def test_non_finite_numbers_are_rejected(ask: Asking, literal: str, place: str) 
 def test_keys_that_are_no_strings_are_rejected(ask: Asking, key: str) -> None:
     action = f'{{"type": "calculate", "query": "2+2", "parameters": {{{key}: 1}}}}'
     assert said(_send_raw(ask, action, 1)) == ("DENIED", "QWED-REQ-001")
+
+
+@spec("9.3")
+@pytest.mark.parametrize(
+    "parameters",
+    [{1: "a"}, {True: "a"}, {"n": [{None: "a"}]}, {"n": math.nan}, {"n": -math.inf}, {"n": {1, 2}}],
+    ids=str,
+)
+def test_python_values_that_json_has_not_are_rejected_in_process_and_by_the_client(
+    server: Server, ask: Asking, parameters: Any
+) -> None:
+    action, context = {**SUM, "parameters": parameters}, {"conversation_id": "c", "step_number": 1}
+    with QWEDClient(server.owner_key, server.base_url) as client, pytest.raises(QWEDRequestError, match="no JSON"):
+        client.verify_action(ask.agent_id, action, context)
+    assert ask.activity()["activities"] == []
+    with qwed.open(":memory:") as gate:
+        agent = gate.register_agent(name="a", principal_id="u").agent_id
+        assert said(dict(gate.verify_action(agent, action, context))) == ("DENIED", "QWED-AGENT-STATE-004")
 
 
 @spec("9.3")

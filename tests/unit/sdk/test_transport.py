@@ -159,7 +159,10 @@ def test_a_redirect_takes_no_key_elsewhere() -> None:
     assert elsewhere.heard == []
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, "\ud800"])
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), float("inf"), object(), {1, 2}, "\ud800", {1: 2}, {True: 1}, [{"deep": ({None: 1},)}], {0.5: 1}],
+)
 def test_what_is_no_json_is_refused_before_it_is_sent(value: Any) -> None:
     with impostor(OK) as other, QWEDClient("k", other.url) as client, pytest.raises(QWEDRequestError, match="no JSON"):
         client.verify_action("agent_1", {"type": "calculate", "parameters": {"x": value}}, {})
