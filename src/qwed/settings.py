@@ -174,6 +174,11 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
+_NOT_YET = {
+    "QWED_DATABASE_URL": "this version has the embedded store alone: leave it out, and name a place with QWED_DATA_DIR",
+    "QWED_REDIS_URL": "this version counts in its own memory alone: leave it out",
+}
+"""Whoever sets these counts on what several processes share; quietly done without, limits would hold for each alone."""
 
 
 def variable_of(name: str) -> str:
@@ -183,6 +188,9 @@ def variable_of(name: str) -> str:
 
 def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
     """Settings from the environment; what is `given` (and not None) wins over it."""
+    for name, why in _NOT_YET.items():
+        if environment.get(name):
+            raise SettingsError(f"{name}: {why}")
     found: dict[str, Any] = {}
     for each in fields(Settings):
         text = _text_of(each.name, environment)

@@ -151,6 +151,14 @@ def test_an_unknown_variable_changes_nothing() -> None:
     assert settings_from({"QWED_PROT": "1"}) == Settings()
 
 
+@pytest.mark.parametrize("name", ["QWED_DATABASE_URL", "QWED_REDIS_URL"])
+def test_what_is_not_built_yet_is_refused_and_not_done_without(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name}: this version .* leave it out") as caught:
+        settings_from({name: "scheme://user:secret@host/0"})
+    assert "secret" not in str(caught.value)
+    assert settings_from({name: ""}) == Settings()
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         Settings().port = 1  # type: ignore[misc]
