@@ -54,7 +54,8 @@ def run(server: Server, client: Watched) -> Run:
 
 @pytest.fixture
 def agent_id(client: Watched) -> str:
-    agent = client.register_agent("DataAnalyst", "supervised", "user_123", budget={"max_daily_cost_usd": 100})
+    budget = {"max_daily_cost_usd": 100, "max_requests_per_hour": 500}
+    agent = client.register_agent("DataAnalyst", "supervised", "user_123", budget=budget)
     return str(agent.agent_id)
 
 
@@ -70,6 +71,25 @@ def test_registering_an_agent(run: Run, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.split() == [agent.agent_id, agent.agent_token]
     assert agent.agent_id.startswith("agent_")
     assert agent.agent_token.startswith("qwed_agent_")
+
+
+@spec("guide/Registering an Agent")
+def test_the_registered_agent_is_held_to_what_the_block_says(run: Run, client: Watched) -> None:
+    agent = run("registering_an_agent")["agent"]
+    assert (agent.type, agent.principal_id, agent.trust_level) == ("supervised", "user_123", 1)
+    actions: list[Json] = [
+        {"type": "calculate", "query": "2+2"},
+        {"type": "verify_logic", "query": "x > 1"},
+        {"type": "execute_sql", "query": "SELECT id FROM users"},
+        {"type": "execute_code", "code": "print(1)"},
+        {"type": "verify_fact", "query": "it is so", "parameters": {"context": "It is so."}},
+    ]
+    for step, action in enumerate(actions, start=1):
+        client.verify_action(agent.agent_id, action, {"conversation_id": "conv_1", "step_number": step})
+    assert [answer.decision for answer in client.answers] == ["APPROVED"] * 3 + ["DENIED"] * 2
+    assert {answer.error["code"] for answer in client.answers[3:]} == {"QWED-AGENT-004"}
+    budget = client.get_agent_budget(agent.agent_id)
+    assert (budget["cost"]["max_daily_usd"], budget["requests"]["max_per_hour"]) == (100, 500)
 
 
 @spec("guide/Verifying actions")
@@ -119,11 +139,12 @@ def test_registering_custom_tools(run: Run) -> None:
 
 @spec("guide/Budget Enforcement")
 def test_budget_enforcement(run: Run, client: Watched, agent_id: str) -> None:
-    action = {"type": "calculate", "query": "2+2", "cost": {"usd": 45.50}}
-    client.verify_action(agent_id, action, {"conversation_id": "conv_1", "step_number": 1})
+    for step in range(1, 124):
+        action = {"type": "calculate", "query": f"{step} + 1", "cost": {"usd": 44.28} if step == 1 else None}
+        client.verify_action(agent_id, action, {"conversation_id": f"conv_{step}", "step_number": 1})
     budget = run("budget_enforcement", agent_id=agent_id)["budget"]
     assert {"max_daily_usd": 100, "current_daily_usd": 45.50}.items() <= budget["cost"].items()
-    assert budget["requests"]["current_hour"] == 1
+    assert {"max_per_hour": 500, "current_hour": 123}.items() <= budget["requests"].items()
 
 
 @spec("guide/Activity logging")

@@ -163,6 +163,17 @@ def test_an_unknown_tool_is_denied_whatever_its_score(
     assert (verdict["approved"], verdict["blocked_reason"]) == (False, message)
 
 
+@spec("guide/Tool approval")
+def test_every_tool_is_of_one_of_three_categories() -> None:
+    system = ToolApprovalSystem()
+    categories = {
+        tool: system.approve_tool_call("agent", tool, {})["category"] for tool in [*SAFE, *DANGEROUS, "my_custom_tool"]
+    }
+    assert categories == dict.fromkeys(SAFE, "safe") | dict.fromkeys(DANGEROUS, "dangerous") | {
+        "my_custom_tool": "unknown"
+    }
+
+
 @spec("5.1", "guide/Tool approval")
 def test_a_custom_tool_is_allowed_by_adding_it_to_the_safe_operations() -> None:
     system = ToolApprovalSystem()

@@ -70,6 +70,7 @@ FIELDS: list[tuple[Json, Json]] = [
     ({**SUM, "target": "a"}, {**SUM, "target": "b"}),
     ({"type": "execute_code", "code": "a = 1"}, {"type": "execute_code", "code": "a = 2"}),
     ({**SUM, "parameters": {"n": 1}}, {**SUM, "parameters": {"n": 2}}),
+    ({"type": "tool_call", "tool": "get_weather"}, {"type": "tool_call", "tool": "search_web"}),
     ({**SUM, "parameters": {"n": 1}}, {**SUM, "parameters": {"n": "1"}}),
     ({**SUM, "parameters": {"n": [1, 2]}}, {**SUM, "parameters": {"n": [2, 1]}}),
     ({**SUM, "parameters": {"n": 2**53}}, {**SUM, "parameters": {"n": 2**53 + 1}}),

@@ -121,6 +121,36 @@ def test_a_limiter_that_fails_denies_and_nothing_passes_until_it_is_back() -> No
     assert (second.status_code, second.json()["error"]["code"]) == (404, "QWED-AGENT-001")
 
 
+ASKED = [
+    ("GET", "/agents"),
+    ("POST", "/agents/register"),
+    ("GET", "/agents/agent_1/budget"),
+    ("POST", "/agents/agent_1/tools/get_weather"),
+    ("GET", "/tools"),
+    ("POST", "/approvals/apr_1/approve"),
+    ("POST", "/verify/math"),
+]
+
+
+@spec("9.6", "guide/Fail-closed rate limiting")
+def test_while_the_limiter_fails_all_requests_are_denied() -> None:
+    opened = open_services(Settings(), in_memory=True)
+    app = App(opened.services)
+    windows: Any = app._node.windows
+    windows.limiter = Failing(windows.limiter, "hit", LimiterError("no answer"))
+    headers = {"X-API-Key": opened.owner_key or ""}
+
+    async def ask() -> list[httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node") as client:
+            return [await client.request(method, path, json={}, headers=headers) for method, path in ASKED]
+
+    answers = asyncio.run(ask())
+    close_services(opened.services)
+    assert [(each.status_code, each.json()["error"]["code"]) for each in answers] == [(503, "QWED-SYS-002")] * len(
+        ASKED
+    )
+
+
 @spec("9.6")
 def test_what_was_refused_is_neither_recorded_nor_charged(limited: Limited, agent: Json) -> None:
     for step in range(1, LIMIT + 3):

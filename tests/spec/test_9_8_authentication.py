@@ -1,5 +1,7 @@
 """Spec 9.8, Timing-Safe Authentication; ruling 4.18, who may speak for whom."""
 
+import asyncio
+import hmac
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from qwed.api.app import App
+from qwed.gate import Gate
+from qwed.kernel.wiring import open_services
+from qwed.settings import Settings
 from qwed.store import credentials
 from tests.conftest import Asking
 from tests.spec.asking import SUM, Json, said
@@ -48,6 +54,40 @@ def test_the_token_in_the_body_is_enough(stranger: httpx.Client, ask: Asking) ->
 @spec("9.8")
 def test_a_key_of_the_organisation_may_verify_for_its_agent(ask: Asking) -> None:
     assert _verify(ask.api, ask.agent_id) == (200, ("APPROVED", None))
+
+
+@spec("9.8", "guide/Timing-safe token verification")
+def test_tokens_and_keys_are_compared_by_hmac_compare_digest_whether_they_exist_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[tuple[int, int]] = []
+    really = hmac.compare_digest
+
+    def watched(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return really(one, other)
+
+    opened = open_services(Settings(), in_memory=True)
+    with Gate(opened) as gate:
+        agent = gate.register_agent(name="a", principal_id="u")
+        token, key = agent["agent_token"], opened.owner_key or ""
+        shown = [_bearer(token), _bearer(token[:-1] + "_"), _bearer(f"qwed_agent_{'0' * 52}")]
+        shown += [{"X-API-Key": key}, {"X-API-Key": key[:-1] + "_"}, {"X-API-Key": f"qwed_live_{'0' * 52}"}]
+        monkeypatch.setattr(hmac, "compare_digest", watched)
+        statuses, counts = [], []
+        for headers in shown:
+            before = len(compared)
+            statuses.append(asyncio.run(_asked_in_process(App(gate.services), agent["agent_id"], headers)))
+            counts.append(len(compared) - before)
+    assert statuses == [200, 401, 401, 200, 401, 401]
+    assert min(counts) >= 1
+    # Of a credential only the digest is compared, so not even its length is told.
+    assert set(compared) == {(32, 32)}
+
+
+async def _asked_in_process(app: App, agent_id: str, headers: dict[str, str]) -> int:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node") as client:
+        return (await client.get(f"/agents/{agent_id}", headers=headers)).status_code
 
 
 def _mangled(token: str) -> list[str]:

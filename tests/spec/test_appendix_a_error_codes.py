@@ -99,6 +99,47 @@ def test_every_code_of_the_appendix_has_a_row() -> None:
     assert ours == PRINTED | set(ADDED)
 
 
+# The appendix, typed out again.
+DESCRIPTIONS = {
+    "QWED-AGENT-001": "Agent not registered",
+    "QWED-AGENT-002": "Invalid agent token",
+    "QWED-AGENT-003": "Agent suspended",
+    "QWED-AGENT-004": "Tool not allowed",
+    "QWED-AGENT-005": "Verification failed",
+    "QWED-AGENT-CTX-001": "Missing required action context (conversation_id and step_number)",
+    "QWED-AGENT-CTX-002": "Invalid step_number (must be >= 1)",
+    "QWED-AGENT-LOOP-001": "Conversation step limit exceeded (max 50 steps)",
+    "QWED-AGENT-LOOP-002": "Replay or out-of-order action step detected",
+    "QWED-AGENT-LOOP-003": "Repetitive action loop detected (max 2 consecutive identical actions)",
+    "QWED-AGENT-BUDGET-001": "Daily cost exceeded",
+    "QWED-AGENT-BUDGET-002": "Hourly rate exceeded",
+    "QWED-AGENT-BUDGET-003": "Token limit exceeded",
+    "QWED-AGENT-TRUST-001": "Insufficient trust level",
+    "QWED-AGENT-TRUST-002": "Action requires approval",
+}
+# What a code has come to mean beside it: engines (ruling 4.5), whole numbers (4.6), limits that are settings, days.
+WIDER = {
+    "QWED-AGENT-004": "tool or engine not allowed",
+    "QWED-AGENT-CTX-002": "invalid step_number (must be an integer >= 1)",
+    "QWED-AGENT-LOOP-001": "conversation step limit exceeded",
+    "QWED-AGENT-LOOP-003": "repetitive action loop detected",
+    "QWED-AGENT-BUDGET-002": "rate exceeded",
+}
+
+
+@spec("A")
+@pytest.mark.parametrize("code", DESCRIPTIONS)
+def test_each_code_means_what_the_appendix_says(code: str) -> None:
+    meant = [row.meaning for row in ErrorCode if row.code == code]
+    assert WIDER.get(code, DESCRIPTIONS[code].lower()) in meant
+
+
+@spec("A")
+@pytest.mark.parametrize("code", [code for code in DESCRIPTIONS if "CTX-001" in code or "LOOP" in code])
+def test_these_are_told_in_the_words_of_the_appendix(asking: Make, code: str) -> None:
+    assert REACHED[code][2](asking).json()["error"]["message"] == DESCRIPTIONS[code].lower()
+
+
 @spec("A")
 @pytest.mark.parametrize("code", [*REACHED, *ADDED])
 def test_each_code_is_reached_at_its_status_in_one_shape(asking: Make, code: str) -> None:

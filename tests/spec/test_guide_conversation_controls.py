@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, Json, another, said
+from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, another, said, settle
+from tests.spec.conftest import People
 from tests.spec.sections import spec
 from tests.support.server import Server
 
@@ -52,6 +53,29 @@ def test_the_same_action_on_the_same_state_is_halted_the_third_time(ask: Asking)
         # Another action in between, so that it is no repetition in a row.
         ask(another(turn), 2 * turn + 2)
     assert answers == [("APPROVED", None), ("APPROVED", None), HALTED]
+
+
+@spec("guide/Progress-aware doom loop detection (LOOP-004)")
+def test_it_is_halted_every_time_after_that_too(ask: Asking) -> None:
+    for step, action in enumerate([SUM, another(1), SUM, another(2)], start=1):
+        ask(action, step, **_on())
+    assert [said(ask(SUM, 5, **_on())) for _ in range(3)] == [HALTED] * 3
+    assert said(ask(another(3), 5, **_on())) == ("APPROVED", None)
+    assert said(ask(SUM, 6, **_on())) == HALTED
+
+
+@spec("guide/Progress-aware doom loop detection (LOOP-004)")
+def test_without_a_state_nobody_can_tell_that_nothing_has_changed(ask: Asking) -> None:
+    for step in range(1, 13, 2):
+        assert said(ask(SUM, step)) == ("APPROVED", None)
+        assert said(ask(another(step), step + 1)) == ("APPROVED", None)
+
+
+@spec("guide/Replay and loop detection", "9.3")
+def test_a_state_that_has_changed_excuses_no_repetition_in_a_row(ask: Asking) -> None:
+    states = [hashlib.sha256(str(step).encode()).hexdigest() for step in (1, 2, 3)]
+    answers = [said(ask(SUM, step, **_on(state))) for step, state in enumerate(states, start=1)]
+    assert answers == [("APPROVED", None), ("APPROVED", None), ("DENIED", "QWED-AGENT-LOOP-003")]
 
 
 @spec("guide/Progress-aware doom loop detection (LOOP-004)")
@@ -109,6 +133,20 @@ def test_denied_and_pending_actions_do_not_affect_the_history(ask: Asking, actio
         decisions.add(said(ask(action, 2 * turn + 1, **_on()))[1])
         ask(another(turn), 2 * turn + 2, **_on())
     assert "QWED-AGENT-LOOP-004" not in decisions
+
+
+@spec("guide/Progress-aware doom loop detection (LOOP-004)")
+@pytest.mark.parametrize(("action", "decision"), [(WRONG_SUM, "CORRECTED"), (EMAIL, "PENDING")])
+def test_what_was_corrected_or_a_person_approved_is_not_in_the_history_either(
+    people: People, action: Json, decision: str
+) -> None:
+    ask = people.hire()
+    for turn in range(4):
+        answer = ask(action, 2 * turn + 1, **_on())
+        assert answer["decision"] == decision
+        if decision == "PENDING":
+            assert settle(people.approver, answer["approval_id"]).status_code == 200
+        ask(another(turn), 2 * turn + 2, **_on())
 
 
 @spec("guide/Progress-aware doom loop detection (LOOP-004)", "guide/Action context enforcement")
