@@ -1,8 +1,8 @@
 """docs/conformance.md, drawn from the tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from tests.conformance.statements import DOCUMENTS, TESTS, Table, Tables, section_titles
+from tests.conformance.statements import DOCUMENTS, TESTS, Statement, Table, Tables, section_titles
 
 PAGE = TESTS.parent / "docs" / "conformance.md"
 
@@ -10,12 +10,11 @@ _INTRODUCTION = """\
 # Conformance
 
 What the documents say, statement by statement: every sentence, row of a table, field, code and example, with the tests
-that show it. A link leads to the module of the test, and its words are the test's name.
+that show it. A link leads to the module of a test, and its words are the test's name.
 
-- `shown`: the tests run it, as the document says it.
-- `shown, ruling 4.3`: the documents are silent or disagree there; the tests run what the ruling decides, and the
-  [rulings](#{rulings}) stand at the end.
-- `to come`: not built yet, and named.
+- *shown*: the tests run it, as the document says it.
+- *shown, ruling 4.3*: the documents are silent or disagree there, and the tests run what the ruling decides.
+- *to come*: not built yet, and named.
 
 This page is generated from the tables in `tests/conformance/` by `make docs`. `make check` compares both: a test that
 is named is there, a test that reads the documents out is named, and no word of a document is left out.
@@ -24,8 +23,13 @@ is named is there, a test that reads the documents out is named, and no word of 
 
 def page(tables: Tables) -> str:
     """The whole page."""
-    parts = [_INTRODUCTION.format(rulings=_anchor(DOCUMENTS["rulings"])), _rows(_summary(tables))]
-    parts += [f"## {DOCUMENTS[name]}\n\n{_rows(_statements(name, table))}" for name, table in tables.items()]
+    parts = [_INTRODUCTION, _drawn(_summary(tables))]
+    ruled = {each.section for each in tables.get("rulings", Table()).statement}
+    for name, table in tables.items():
+        parts.append(f"## {DOCUMENTS[name]}\n")
+        for section in dict.fromkeys(each.section for each in table.statement):
+            rows = [each for each in table.statement if each.section == section]
+            parts.append(f"### {_heading(name, section)}\n\n{_drawn(_statements(rows, ruled))}")
     return "\n".join(parts)
 
 
@@ -34,7 +38,7 @@ def _summary(tables: Tables) -> Iterator[list[str]]:
     counts = {name: _counts(table) for name, table in tables.items()}
     for name, numbers in counts.items():
         yield [f"[{DOCUMENTS[name]}](#{_anchor(DOCUMENTS[name])})", *map(str, numbers)]
-    yield ["**together**", *(str(sum(column)) for column in zip(*counts.values(), strict=True))]
+    yield ["**together**", *(f"**{sum(column)}**" for column in zip(*counts.values(), strict=True))]
 
 
 def _counts(table: Table) -> tuple[int, int, int]:
@@ -42,18 +46,36 @@ def _counts(table: Table) -> tuple[int, int, int]:
     return len(table.statement), shown, len(table.statement) - shown
 
 
+def _heading(name: str, section: str) -> str:
+    if name == "rulings":
+        return _ruling(section)
+    return f"{section} {section_titles(name).get(section, '')}".strip()
+
+
+def _ruling(section: str) -> str:
+    return f"{'Promise' if section.startswith('P') else 'Ruling'} {section}"
+
+
 def _anchor(title: str) -> str:
     """What a heading is called in a link to it."""
     return "".join(letter for letter in title.casefold().replace(" ", "-") if letter.isalnum() or letter in "-_")
 
 
-def _statements(name: str, table: Table) -> Iterator[list[str]]:
-    yield ["section", "statement", "test", "state"]
-    titles, last = section_titles(name), None
-    for each in table.statement:
-        heading = f"**{each.section}** {titles.get(each.section, '')}".strip()
-        yield ["" if each.section == last else heading, each.says, "<br>".join(map(_link, each.tests)), each.state]
-        last = each.section
+def _statements(rows: Iterable[Statement], ruled: set[str]) -> Iterator[list[str]]:
+    yield ["statement", "test", "state"]
+    for each in rows:
+        state = each.state
+        if each.ruling in ruled:
+            told = f"ruling {each.ruling}"
+            state = state.replace(told, f"[{told}](#{_anchor(_ruling(each.ruling or ''))})")
+        yield [_literal(each.says), "<br>".join(map(_link, each.tests)), state]
+
+
+def _literal(text: str) -> str:
+    """The text with what is no code of it shown letter by letter."""
+    parts = text.split("`")
+    parts[::2] = [part.replace("<", "\\<").replace("*", "\\*") for part in parts[::2]]
+    return "`".join(parts)
 
 
 def _link(place: str) -> str:
@@ -61,6 +83,6 @@ def _link(place: str) -> str:
     return f"[{test.removeprefix('test_').replace('_', ' ')}](../tests/{module})"
 
 
-def _rows(lines: Iterator[list[str]]) -> str:
+def _drawn(lines: Iterator[list[str]]) -> str:
     drawn = [f"| {' | '.join(line)} |\n" for line in lines]
     return "".join([drawn[0], "|---" * (drawn[0].count("|") - 1) + "|\n", *drawn[1:]])

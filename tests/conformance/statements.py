@@ -20,6 +20,7 @@ DOCUMENTS: dict[str, str] = {
     "sdk": "The Python client",
     "mcp": "The MCP server",
     "rulings": "The rulings and the promises",
+    "design": "The design beside its rulings",
 }
 """Every table by its name; where the documents are silent or disagree, the rulings decide."""
 
@@ -58,10 +59,13 @@ class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The statements of one document, and the words of it that some statement must contain."""
+    """The statements of one document."""
 
     statement: tuple[Statement, ...] = ()
     words: tuple[Words, ...] = ()
+    """What the document names: codes, fields, tools, rows; some statement contains each."""
+    examples: tuple[Words, ...] = ()
+    """What it prints and says nothing about: example values, names left to the reader, heads of columns."""
 
 
 Tables = dict[str, Table]
@@ -105,4 +109,13 @@ def _faults(name: str, each: Statement) -> Iterator[str]:
 
 def section_titles(name: str) -> dict[str, str]:
     """The sections of a document whose list is kept, each with its title; empty for the others."""
-    return {"spec": SPEC, "guide": dict.fromkeys(GUIDE.values(), "")}.get(name, {})
+    return {"spec": SPEC, "guide": dict.fromkeys(GUIDE.values(), ""), "design": _DESIGN}.get(name, {})
+
+
+_DESIGN = {
+    "3": "One request, in a straight line",
+    "5": "HTTP surface",
+    "6": "State",
+    "7": "The log and attestations",
+    "8": "Engines",
+}

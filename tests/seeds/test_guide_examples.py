@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +52,13 @@ def test_an_unknown_tool_is_blocked_in_these_words(system: Callable[[], Any]) ->
         "approved": False,
         "blocked_reason": "Unknown tool 'my_custom_tool' requires explicit allowlisting (risk_score=0.2)",
     }
+
+
+@spec("guide/Tool approval")
+def test_the_changelog_says_how_to_migrate() -> None:
+    told = (Path(__file__).parents[2] / "CHANGELOG.md").read_text()
+    (entry,) = (each for each in told.split("\n- ") if each.startswith("Unknown tools are denied"))
+    assert all(way in entry for way in ("`allowed_tools`", "`PUT /tools/{name}`", "`safe_operations`"))
 
 
 @spec("guide/Tool approval")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.checks import missing, unheard, unnamed, unread, unruled, unsaid, untrue, words_of
 from tests.conformance.page import PAGE, page
-from tests.conformance.statements import DOCUMENTS, TESTS, Later, Statement, Table, Tables, faults, read
+from tests.conformance.statements import TESTS, Later, Statement, Table, Tables, faults, read
 
 THERE = "spec/test_9_2_replay_detection.py::test_a_step_that_was_committed_is_a_replay"
 ROW = f'[[statement]]\nsection = "9.2"\nsays = "A step is used once."\ntests = ["{THERE}"]\n'
@@ -70,7 +70,7 @@ def test_a_table_that_is_malformed_is_refused_by_name(tmp_path: Path, text: str,
 
 
 def test_a_table_of_no_document_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"`tales`.*guide, spec, a2a, sdk, mcp, rulings"):
+    with pytest.raises(ValueError, match=r"`tales`.*guide, spec, a2a, sdk, mcp, rulings, design"):
         read(_written(tmp_path, ROW, "tales"))
 
 
@@ -112,11 +112,19 @@ def test_a_section_without_a_statement_is_told() -> None:
     assert "spec: no statement of section 9.2" not in told
 
 
-def test_once_every_table_is_there_no_test_and_no_section_may_be_left_out() -> None:
-    tables = {name: Table((_statement(),)) for name in DOCUMENTS}
-    told = [*untrue(tables)]
-    assert any(each.startswith("no statement names seeds/") for each in told)
-    assert "guide: no statement of section Overview" in told
+def test_every_check_is_made() -> None:
+    broken = _statement(says="A step.", tests=(THERE + "_twice",), ruling="4.15")
+    told = [*untrue({"guide": Table((broken, broken), ("steps",)), "rulings": Table()})]
+    for expected in (
+        "guide: said 2 times: a step.",
+        "guide 9.2: no such section: A step.",
+        f"there is no test {THERE}_twice",
+        "guide: no statement of section Overview",
+        "guide: no statement says `steps`",
+        "rulings: nothing is kept of 4.15",
+        f"no statement names {THERE}",
+    ):
+        assert expected in told
 
 
 def test_a_word_of_the_document_that_no_statement_says_is_told() -> None:
@@ -145,17 +153,23 @@ def test_the_words_of_a_document_are_its_codes_fields_names_paths_and_rows() -> 
 
 def test_a_word_that_is_printed_and_not_in_the_table_is_told(tmp_path: Path) -> None:
     (tmp_path / "001_x.txt").write_text("QWED-AGENT-001 and QWED-AGENT-002 of agent_abc123")
-    told = [*unread(_tables(_statement(), words=("QWED-AGENT-001",)), tmp_path)]
-    assert told == ["spec: `QWED-AGENT-002` is a word of 001_x.txt and not of the table"]
-    assert [*unread(_tables(_statement()), tmp_path / "nowhere")] == []
+    tables = {"spec": Table((_statement(),), ("QWED-AGENT-001",), ("agent_abc123",))}
+    assert [*unread(tables, tmp_path)] == ["spec: `QWED-AGENT-002` is a word of 001_x.txt and not of the table"]
+    assert [*unread(tables, tmp_path / "nowhere")] == []
+    assert [*unread({"spec": Table((_statement(),))}, tmp_path)] == []
 
 
 def test_the_page_counts_and_shows_every_statement() -> None:
     waiting = _statement(says="It waits.", tests=(), later=Later.MCP)
-    ruled = _statement(says="It is ruled.", ruling="4.15")
-    drawn = page(_tables(_statement(), waiting, ruled))
+    ruled = _statement(says="It is ruled, as a*b*c of <id> and `a*b<c`.", ruling="4.15")
+    tables = _tables(_statement(), waiting, ruled)
+    drawn = page(tables)
     link = "[a step that was committed is a replay](../tests/spec/test_9_2_replay_detection.py)"
-    assert f"| **9.2** Replay Detection | A step is used once. | {link} | shown |" in drawn
-    assert "|  | It waits. |  | to come: MCP server |" in drawn
-    assert f"|  | It is ruled. | {link} | shown, ruling 4.15 |" in drawn
+    assert "### 9.2 Replay Detection\n" in drawn
+    assert f"| A step is used once. | {link} | shown |" in drawn
+    assert "| It waits. |  | to come: MCP server |" in drawn
+    assert rf"| It is ruled, as a\*b\*c of \<id> and `a*b<c`. | {link} | shown, ruling 4.15 |" in drawn
     assert "(#the-specification-qwed-agent-11) | 3 | 2 | 1 |" in drawn
+    drawn = page({**tables, "rulings": Table((_statement(section="4.15"),))})
+    assert "| shown, [ruling 4.15](#ruling-415) |" in drawn
+    assert "### Ruling 4.15\n" in drawn
