@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -84,21 +83,21 @@ class Agent:
         return frozenset(map(folded, self.permissions.blocked_tools))
 
     @cached_property
-    def _policy_hashes(self) -> dict[str, str]:
+    def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str]]:
         return {}
 
-    def policy_hash(self, tool: str, tool_row: Any, settings_version: str) -> str:
-        """DESIGN 7: SHA-256 of what this agent was judged by; computed once per tool."""
-        known = self._policy_hashes.get(tool)
-        if known is None:
-            permissions = msgspec.to_builtins(self.permissions)
+    def policy_hash(self, tool: str, tool_row: msgspec.Struct, settings_version: str) -> str:
+        """DESIGN 7: SHA-256 of what this agent was judged by; computed once for each tool as it is described."""
+        row, known = self._policy_hashes.get(tool, (None, ""))
+        if row != tool_row:
             policy = {
-                "permissions": permissions,
+                "permissions": msgspec.to_builtins(self.permissions),
                 "trust_level": int(self.trust),
-                "tool": tool_row,
+                "tool": msgspec.to_builtins(tool_row),
                 "settings": settings_version,
             }
-            known = self._policy_hashes[tool] = sha256_of(policy)
+            known = sha256_of(policy)
+            self._policy_hashes[tool] = (tool_row, known)
         return known
 
 

@@ -112,8 +112,7 @@ def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, .
 
 
 def _policy_hash(case: Case) -> str:
-    row = msgspec.to_builtins(case.subject.row)
-    return case.agent.policy_hash(case.subject.name, row, SETTINGS_VERSION)
+    return case.agent.policy_hash(case.subject.name, case.subject.row, SETTINGS_VERSION)
 
 
 def _verification_of(case: Case, error: Problem | None) -> Verification | None:

@@ -148,13 +148,12 @@ def _grant_action(approval: KeptApproval, agent: Agent, _actor: Actor, services:
     if TRUST_MATRIX[agent.trust][risk] is Decision.DENIED:
         return _changed(f"a {risk.word} risk action is beyond trust level {int(agent.trust)}")
     decision = Decision.CORRECTED if content.get("corrected") is not None else Decision.APPROVED
-    row = msgspec.to_builtins(case.subject.row)
     known = {
         "action_type": asked.action_type,
         "attestation_id": timed_id("att", services.clock.now()),
         "cost_micros": approval.cost,
         "engine": asked.engine,
-        "policy_hash": agent.policy_hash(case.subject.name, row, SETTINGS_VERSION),
+        "policy_hash": agent.policy_hash(case.subject.name, case.subject.row, SETTINGS_VERSION),
         "risk_level": risk.word,
         "status": asked.status,
         "step_number": asked.step_number,
