@@ -1,0 +1,44 @@
+"""The scripts of the MCP document whose libraries are here, run as printed: what they print is what is printed there."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.seeds.blocks import block
+from tests.spec.sections import spec
+
+Run = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(name: str) -> list[str]:
+        exec(compile(block(name), name, "exec"), {})
+        return capsys.readouterr().out.splitlines()
+
+    return call
+
+
+@spec("2.2")
+def test_the_derivative_is_verified(run: Run) -> None:
+    assert run("mcp_math") == ["derivative of x^3 = 3*x**2", "VERIFIED"]
+
+
+@spec("2.2")
+def test_the_compound_interest_is_not_what_is_asserted(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ruling 4.15: the one example whose arithmetic is wrong."""
+    with pytest.raises(AssertionError, match=r"^Expected 14490\.97, got 14499\.48$"):
+        run("mcp_finance")
+    assert capsys.readouterr().out == "Future value: $14499.48\n"
+
+
+@spec("2.2")
+def test_the_code_guard_names_what_is_dangerous(run: Run) -> None:
+    assert run("mcp_code_guard") == ["Verified: False", "  - Dangerous pattern: os.system"]
+
+
+@spec("2.2")
+def test_the_sql_guard_sees_the_injection(run: Run) -> None:
+    verified, message = run("mcp_sql_guard")
+    assert verified == "Verified: False"
+    assert "tautology" in message
