@@ -19,8 +19,8 @@ from tests.spec.sections import spec
 from tests.support.failing import Instead
 
 
-def _ask(gate: Gate, agent: str, action: Json, step: int, **more: Json) -> Json:
-    return dict(gate.verify_action(agent, action, {"conversation_id": "c", "step_number": step}, **more))
+def _ask(gate: Gate, agent: str, action: Json, step: int, options: Json | None = None) -> Json:
+    return dict(gate.verify_action(agent, action, {"conversation_id": "c", "step_number": step}, options))
 
 
 @spec("9.1")
@@ -53,7 +53,15 @@ class _Clocked:
     def close(self) -> None:
         self._real.close()
 
-    def submit(self, engine: str, _request: object, seconds: float, *, for_agent: bool, who: str) -> Ticket[Verdict]:
+    def submit(
+        self,
+        engine: str,
+        _request: object,
+        seconds: float,
+        *,
+        for_agent: bool,
+        who: str,  # noqa: ARG002 - as the real one is called
+    ) -> Ticket[Verdict]:
         self.given.append((seconds, for_agent))
         return done(Verdict(status=Status.INCONCLUSIVE, engine=engine))
 
