@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.server import SERVE, Server
+from tests.support.terminals import Terminal
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -64,3 +65,16 @@ def test_a_bad_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
     )
     assert ran.returncode == 2
     assert "QWED_MAX_STEPS" in ran.stderr
+
+
+def test_at_a_terminal_the_key_is_shown_at_the_first_start_and_at_no_other(tmp_path: Path) -> None:
+    for first in (True, False):
+        with Terminal(
+            ["serve", "--port", "0", "--data-dir", str(tmp_path / "data")], {"PATH": "/usr/bin:/bin"}
+        ) as seen:
+            seen.until("register an agent and ask for a decision")
+            seen.process.send_signal(signal.SIGTERM)
+            assert seen.end() == 0
+        key = (tmp_path / "data" / "owner.key").read_text().strip()
+        assert (key in seen.seen) is first
+        assert ("first start" in seen.seen) is first

@@ -1,0 +1,117 @@
+"""Ruling 4.18 and spec 9.8: how keys and tokens are looked up, compared, shown and counted."""
+
+import hmac
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import qwed
+from qwed.gate import Gate
+from qwed.kernel.stages.authenticate import find_key
+from qwed.store import credentials
+from tests.spec.asking import SUM, Json
+from tests.spec.conftest import House, People
+from tests.spec.sections import spec
+from tests.support.scrape import Scrape
+
+HERE = {"conversation_id": "c", "step_number": 1}
+NOBODY = "agent_" + "0" * 24
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    with qwed.open(tmp_path / "data") as opened:
+        yield opened
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+    """What the standard library was asked to compare in constant time."""
+    asked: list[tuple[Any, Any]] = []
+    real = hmac.compare_digest
+
+    def compare(one: Any, other: Any) -> bool:
+        asked.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    return asked
+
+
+@spec("9.8", "guide/Timing-safe token verification")
+def test_every_token_is_compared_in_constant_time_whoever_shows_it_for_whom(
+    gate: Gate, compared: list[tuple[Any, Any]]
+) -> None:
+    agent = gate.register_agent(name="a", principal_id="u")
+    token, digest = agent.agent_token, credentials.digest_of(agent.agent_token)
+    other = token[:-1] + ("0" if token[-1] != "0" else "1")
+    shown = [(agent.agent_id, token), (agent.agent_id, other), (agent.agent_id, ""), (NOBODY, token)]
+    codes = [
+        (gate.verify_action(agent_id, SUM, HERE, agent_token=text).error or {}).get("code") for agent_id, text in shown
+    ]
+    assert codes == [None, *["QWED-AGENT-002"] * 3]
+    # One comparison each, of digests of one length: also where there is nothing to compare with.
+    kept = [digest, digest, digest, bytes(32)]
+    assert compared == [(credentials.digest_of(text), known) for (_, text), known in zip(shown, kept, strict=True)]
+
+
+@spec("9.8")
+def test_every_key_is_compared_in_constant_time_also_where_there_is_none(
+    gate: Gate, compared: list[tuple[Any, Any]]
+) -> None:
+    key = gate.owner_key or ""
+    wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
+    unknown = "qwed_live_" + "f" * 52
+    found = [find_key(text, gate.services.store) for text in (key, wrong, unknown, "nonsense")]
+    assert [each is not None for each in found] == [True, False, False, False]
+    assert [one for one, _other in compared] == [
+        credentials.digest_of(text) for text in (key, wrong, unknown, "nonsense")
+    ]
+
+
+@spec("9.8")
+def test_a_key_is_looked_up_by_its_prefix_through_an_index(gate: Gate) -> None:
+    store: Any = gate.services.store
+    asked: list[str] = []
+    connection: sqlite3.Connection = store._reader
+    connection.set_trace_callback(asked.append)
+    find_key("qwed_live_" + "f" * 52, store)
+    connection.set_trace_callback(None)
+    assert [text for text in asked if "f" * 13 in text] == []
+    (lookup,) = [text for text in asked if "FROM keys" in text]
+    assert "'qwed_live_ffffffffffff'" in lookup
+    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {lookup}"))
+    assert "USING INDEX" in plan
+    assert "SCAN" not in plan
+
+
+@spec("9.8", "3.2")
+def test_a_key_and_a_token_are_shown_once(house: House, family: People) -> None:
+    made = family.owner.post("/keys", json={"name": "k", "role": "member"}).json()
+    agent = family.hire().agent
+    rotated = family.owner.post(f"/agents/{agent['agent_id']}/rotate-token").json()
+    shown = [made["key"], agent["agent_token"], rotated["agent_token"]]
+    assert len(set(shown)) == 3
+    assert made["key"].startswith("qwed_live_")
+    places = ["/keys", "/changes", "/agents", f"/agents/{agent['agent_id']}", "/audit/entries", "/approvals"]
+    told = "".join(family.owner.get(place).text for place in places)
+    for text in shown:
+        assert text not in told
+        assert credentials.digest_of(text).hex() not in told
+
+
+@spec("9.8", "7.1")
+def test_strangers_are_counted_and_leave_no_leaf(house: House, family: People) -> None:
+    agent, scrape = family.hire(), Scrape(house.base_url, house.keys["owner"])
+    size = family.owner.get("/audit/head").json()["size"]
+    before = scrape.value("qwed_strangers_refused_total")
+    body: Json = {"action": SUM, "context": HERE}
+    with house.client() as nobody, house.client("qwed_live_" + "f" * 52) as guessing, house.client("revoked") as former:
+        for client in (nobody, guessing, former):
+            assert client.post(f"/agents/{agent.agent_id}/verify", json=body).status_code == 401
+            assert client.get("/agents").status_code == 401
+    assert scrape.value("qwed_strangers_refused_total") == before + 6
+    assert family.owner.get("/audit/head").json()["size"] == size
