@@ -242,7 +242,7 @@ def _token_of(call: Call, body: dict[str, Any]) -> str | Answer | None:
 def _refuse_body(body: dict[str, Any], fields: frozenset[str]) -> str | None:
     if not fields.issuperset(body):
         unknown = next(name for name in body if name not in fields)
-        return f"unknown field {quoted(unknown)} in the body"
+        return f"unknown field {quoted(unknown)} in the body: known are {', '.join(sorted(fields))}"
     for name in _TEXTS:
         if not isinstance(body.get(name), str | None):
             return f"`{name}` must be a string"

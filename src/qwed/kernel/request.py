@@ -231,7 +231,8 @@ def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None
     if not isinstance(state_hash, str) or len(state_hash) != 64 or not _HEX.issuperset(state_hash):
         return denied(ErrorCode.STATE_HASH_INVALID)
     if source not in STATE_SOURCES:
-        return denied(ErrorCode.STATE_SOURCE_UNKNOWN, f"unknown state_source: use one of {', '.join(STATE_SOURCES)}")
+        message = f"unknown state_source {quoted(source)}: use one of {', '.join(STATE_SOURCES)}"
+        return denied(ErrorCode.STATE_SOURCE_UNKNOWN, message)
     return None
 
 

@@ -10,8 +10,9 @@ from qwed.guards.tool_approval import folded
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
+from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
-from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
+from qwed.kernel.tools import ACTION_TYPES, PATH, SHELL, TOOLS, Tool
 from qwed.store.parts import ToolChanged
 from qwed.store.protocol import Change
 from qwed.words import EffectKind, ErrorCode, Event, Risk
@@ -19,6 +20,8 @@ from qwed.words import EffectKind, ErrorCode, Event, Risk
 _decode = msgspec.json.Decoder(Tool).decode
 _LONGEST_NAME = 128
 _EFFECTS = tuple(EffectKind)
+_ENGINES = ("sql", "code", "math", "logic", PATH, SHELL)
+"""What may judge the call of a tool."""
 
 
 def tools_of(organisation_id: str, services: Services) -> list[Tool]:
@@ -74,8 +77,8 @@ def _refuse_row(row: Tool) -> Problem | None:
     if find_secrets(row.name):
         # It stands in the log for good, and masked it would be another tool.
         return _bad("`name` carries a secret: use a name")
-    if row.verification_engine not in (None, "sql", "code", "math", "logic", "path", "shell"):
-        return _bad("`verification_engine` must be sql, code, math, logic, path, shell or absent")
+    if row.verification_engine is not None and row.verification_engine not in _ENGINES:
+        return _bad(f"unknown `verification_engine` {quoted(row.verification_engine)}: known are {', '.join(_ENGINES)}")
     known = TOOLS.get(row.name)
     if known is not None and known.dangerous and (not row.dangerous or row.risk < known.risk):
         return _bad(f"`{row.name}` is on the dangerous list and stays there, at {known.risk_level} risk")
