@@ -1,4 +1,4 @@
-"""The scripts of the MCP document whose libraries are here, run as printed: what they print is what is printed there."""
+"""The scripts of the MCP document whose libraries are here, run as printed, and what they print."""
 
 from collections.abc import Callable
 

@@ -173,6 +173,11 @@ PLAIN: list[tuple[E, str, Reach]] = [
     (E.MALFORMED, "unknown field", lambda s: s.plain("POST", "/keys", {"name": "x", "role": "member", "admin": True})),
     (E.MALFORMED, "trust field", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 2, "hurry": 1})),
     (E.TOO_LARGE, "bytes", lambda s: raw(s, "/agents/register", b" " * (1 << 21))),
+    (
+        E.UNKNOWN_TYPE,
+        "item",
+        lambda s: s.plain("POST", "/verify/batch", {"items": [{"query": "1", "type": "astrology"}]}),
+    ),
     (E.MISSING_FIELD, "reason", lambda s: s.plain("POST", "{agent}/suspend", {})),
     (E.MISSING_FIELD, "success", lambda s: s.plain("POST", "{agent}/actions/act_0/execution", {})),
     (E.BAD_OPTION, "level", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 3})),
@@ -227,14 +232,13 @@ NOT_BY_ONE_REQUEST = {
     E.AGENT_CHANGED: "the agent must be changed while the decision is made: test_8_3_while_deciding",
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SURPRISE: "a surprise in our own code: tests/faults",
-    E.ENGINE_UNAVAILABLE: "every worker must be busy: tests/faults",
+    E.ENGINE_UNAVAILABLE: "every worker must be busy: test_busy_engines",
     E.TAMPERING_FOUND: "the log must have lost a row behind the server's back",
     E.ENVIRONMENT_COMPROMISED: "the server does not start: test_9_7_environment_integrity",
-    E.UNKNOWN_TYPE: "of the engine endpoints, which are not part of the server yet",
-    E.ENGINE_FAILED: "of the engine endpoints, which are not part of the server yet",
-    E.ENGINE_TIMEOUT: "of the engine endpoints, which are not part of the server yet",
-    E.ENGINE_UNSUPPORTED: "of the engine endpoints, which are not part of the server yet",
-    E.BLOCKED_CONTENT: "of the engine endpoints, which are not part of the server yet",
+    **dict.fromkeys(
+        (E.ENGINE_FAILED, E.ENGINE_TIMEOUT, E.ENGINE_UNSUPPORTED, E.BLOCKED_CONTENT),
+        "what an engine finds is a status (ERROR, INCONCLUSIVE, BLOCKED, UNKNOWN), and refuses nothing",
+    ),
     **{
         code: "what POST /attestation/verify finds, which refuses nothing: test_attestation"
         for code in E

@@ -1,11 +1,15 @@
 """Verdicts that are remembered: those that depend on their input alone, and are small."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from qwed.engines.pool import EnginePool
-from qwed.engines.protocol import EngineRequest
+from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Question, Verdicts
+from qwed.waiting import Ticket, done
 from qwed.words import Status, Verdict
 
 
@@ -34,3 +38,30 @@ def test_a_verdict_is_remembered_for_the_same_question_alone(verdicts: Verdicts)
 def test_what_is_large_or_not_settled_is_not(verdicts: Verdicts, found: Verdict) -> None:
     verdicts.learn(question(), found)
     assert not verdicts._known
+
+
+class Asked:
+    """Workers that say of every question that nobody has asked it before."""
+
+    def start(self) -> None:
+        """Nothing is started."""
+
+    def submit(self, *_question: object, **_more: object) -> Ticket[Verdict]:
+        return done(verdict(Status.INCONCLUSIVE))
+
+
+def test_a_verdict_is_of_one_version_of_one_engine_under_one_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = Asked()
+    verdicts, first = Verdicts(pool, 1.0), question()
+    verdicts.learn(first, verdict())
+    assert verdicts.ask(first) == verdict()
+    under_another_policy = first._replace(request=replace(first.request, policy=Policy(allowed_tables=("a",))))
+    for other in (under_another_policy, first._replace(engine="sql"), first._replace(organisation_id="org_2")):
+        assert isinstance(verdicts.ask(other), Ticket)
+    monkeypatch.setitem(ENGINES, "fact", replace(ENGINES["fact"], version=ENGINES["fact"].version + 1))
+    assert isinstance(verdicts.ask(first), Ticket)
+
+
+def test_who_asks_and_how_long_it_may_take_are_no_part_of_a_verdict(verdicts: Verdicts) -> None:
+    verdicts.learn(question(), verdict())
+    assert verdicts.ask(question()._replace(agent_id="agent_2", seconds=7.0)) == verdict()

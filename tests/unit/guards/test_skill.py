@@ -1,5 +1,6 @@
 """Guide, SkillProvenanceGuard: where a skill comes from decides whether it is loaded."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards.skill import BLOCKED_REGISTRIES, SkillProvenanceGuard, SkillVerdict
+from qwed.guards.skill import BLOCKED_REGISTRIES, TRUSTED_DOMAINS, SkillProvenanceGuard, SkillVerdict
 from tests.support.tables import each, rows
 
 ATTACKS, HONEST = rows("skill_attacks.jsonl"), rows("skill_honest.jsonl")
@@ -100,3 +101,38 @@ def test_no_spelling_gets_a_blocked_registry_through(registry, spelling):
 )
 def test_any_manifest_gets_an_answer(manifest):
     assert isinstance(SkillProvenanceGuard().verify_skill({**SEED, **manifest}), SkillVerdict)
+
+
+def test_these_are_the_domains_that_are_trusted_and_the_registries_that_are_not():
+    trusted = {"github.com", "gitlab.com", "bitbucket.org", "pypi.org", "npmjs.com", "qwedai.com"}
+    blocked = {"clawdhub.com", "moltbot.io", "skillhub.ai", "agentstore.dev", "llm-tools.net"}
+    assert (trusted, blocked) == (TRUSTED_DOMAINS, BLOCKED_REGISTRIES)
+    for domain in trusted:
+        assert SkillProvenanceGuard().verify_skill({**SEED, "source_url": f"https://{domain}/org/skill"}).verified
+    for registry in blocked:
+        assert not SkillProvenanceGuard().verify_skill({**SEED, "registry": registry}).verified
+        assert SkillProvenanceGuard({registry}).verify_skill({**SEED, "registry": registry}).verified
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha384", "sha512"])
+def test_a_digest_of_each_algorithm_has_its_own_length(algorithm):
+    whole = hashlib.new(algorithm, b"skill").hexdigest()
+    assert SkillProvenanceGuard().verify_skill({**SEED, "digest": f"{algorithm}:{whole}"}).verified
+    for wrong in (whole[:-1], whole + "0", whole[:-1] + "g"):
+        assert not SkillProvenanceGuard().verify_skill({**SEED, "digest": f"{algorithm}:{wrong}"}).verified
+
+
+@pytest.mark.parametrize("code", ["eval('1')", "exec('1')", "os.system('id')", "open('/etc/shadow')"])
+def test_code_is_looked_for_everywhere_but_in_the_metadata(code):
+    for field in ("name", "description"):
+        assert SkillProvenanceGuard().verify_skill({**SEED, field: f"a skill about {code}"}).verified
+    for field in ("version", "install", "author"):
+        found = SkillProvenanceGuard().verify_skill({**SEED, field: code})
+        assert (found.status, found.risk_level) == ("BLOCKED", "high")
+
+
+@pytest.mark.parametrize(
+    ("count", "risk"), [(9, "medium"), (10, "none"), (999, "none"), (1000, "medium"), (1001, "none")]
+)
+def test_a_count_of_downloads_is_odd_below_ten_and_at_a_round_thousand(count, risk):
+    assert SkillProvenanceGuard().verify_skill({**SEED, "download_count": count}).risk_level == risk
