@@ -2,7 +2,7 @@
 
 from qwed.words.canonical import NotCanonical, canonical, sha256_of
 from qwed.words.decision import Decision, Risk, Status, Trust
-from qwed.words.effect import ON_FILES, RISK_OF, Effect, EffectKind, risk_of
+from qwed.words.effect import LEAVING, ON_FILES, RISK_OF, Effect, EffectKind, risk_of
 from qwed.words.errors import ErrorCode
 from qwed.words.event import Event
 from qwed.words.money import MoneyError, micros_from, usd_from
@@ -10,6 +10,7 @@ from qwed.words.record import Record
 from qwed.words.verdict import Verdict
 
 __all__ = [
+    "LEAVING",
     "ON_FILES",
     "RISK_OF",
     "Decision",

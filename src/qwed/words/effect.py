@@ -25,6 +25,9 @@ class EffectKind(StrEnum):
 ON_FILES = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 """What can be done to a file; its target is a path where nothing else is said."""
 
+LEAVING = frozenset({EffectKind.COMMUNICATE, EffectKind.NETWORK})
+"""What carries something out of the house."""
+
 RISK_OF: dict[EffectKind, Risk] = {
     EffectKind.READ: Risk.LOW,
     EffectKind.COMMUNICATE: Risk.MEDIUM,

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
 from qwed.guards.path import resolve
-from qwed.words import ON_FILES, Effect, EffectKind
+from qwed.words import LEAVING, ON_FILES, Effect, EffectKind
 
 MAX_TARGET = 256
 MAX_FILES = 4_000
@@ -175,7 +175,7 @@ class ShellReport:
         kinds = {effect.kind for effect in self.effects}
         # A variable in a request is how its sender is recognised; a file or the whole environment is not.
         secrets = [each for each in self.effects if each.kind is EffectKind.SECRET and not each.target.startswith("$")]
-        if secrets and kinds & {EffectKind.NETWORK, EffectKind.COMMUNICATE}:
+        if secrets and kinds & LEAVING:
             self.violate(Violation.EXFILTRATION)
         if self.violations and not self.unresolved:
             self.unclear("what is run is decided while it runs")

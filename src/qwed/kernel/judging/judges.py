@@ -3,10 +3,9 @@
 from qwed.guards import path as paths
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
-from qwed.kernel.judging.content import Content
 from qwed.kernel.judging.stray import has_statement
 from qwed.kernel.tools import PATH, TOOL, text_of
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
 
 
 def judge_tool(case: Case) -> Verdict:
@@ -54,15 +53,29 @@ def judge_path(case: Case) -> Verdict:
 JUDGES = {TOOL: judge_tool, PATH: judge_path}
 
 
-def refuse_secrets(verdict: Verdict, content: Content) -> Verdict:
-    """A secret leaving is a violation, whatever the tool."""
-    kinds = ", ".join(content.secrets)
+def refuse_secrets(case: Case, verdict: Verdict) -> Verdict:
+    """The verdict, or the refusal of a secret leaving: a violation, in whatever words it is asked for."""
+    leaves = any(effect.kind in LEAVING for effect in verdict.effects)
+    if case.content.secrets and (leaves or case.subject.is_tool):
+        kinds = ", ".join(case.content.secrets)
+        message = f"the action carries a secret ({kinds}): pass a reference to it instead"
+        return _leaking(verdict, message, "secret in parameters", Effect(EffectKind.SECRET, kinds))
+    if leaves and verdict.status is not Status.BLOCKED and any(map(_reads_secret, verdict.effects)):
+        return _leaking(verdict, "it reads a secret file and talks to another machine", "secret leaving")
+    return verdict
+
+
+def _reads_secret(effect: Effect) -> bool:
+    return effect.kind is EffectKind.READ and paths.resolve(effect.target, None).sensitive
+
+
+def _leaking(verdict: Verdict, message: str, violation: str, *effects: Effect) -> Verdict:
     return Verdict(
         status=Status.BLOCKED,
         engine=verdict.engine,
-        message=f"the parameters carry a secret ({kinds}): pass a reference to it instead",
-        effects=(*verdict.effects, Effect(EffectKind.SECRET, kinds)),
-        violations=("secret in parameters",),
+        message=message,
+        effects=(*verdict.effects, *effects),
+        violations=(violation,),
         checks_passed=verdict.checks_passed,
         checks_failed=(*verdict.checks_failed, "no_secret_leakage"),
     )

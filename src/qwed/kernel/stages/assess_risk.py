@@ -4,7 +4,7 @@ from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.content import Content
 from qwed.kernel.services import Services
-from qwed.words import RISK_OF, EffectKind, Verdict, risk_of
+from qwed.words import LEAVING, RISK_OF, EffectKind, Verdict, risk_of
 
 RAISES_AT = 1.0
 
@@ -16,8 +16,6 @@ WEIGHTS = {
     "financial": 0.4,
     "privileged_target": 0.2,
 }
-
-_LEAVING = frozenset({EffectKind.COMMUNICATE, EffectKind.NETWORK})
 
 
 def assess_risk(case: Case, _services: Services) -> Case | Answer:
@@ -39,7 +37,7 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
 def _factors(verdict: Verdict, content: Content) -> tuple[Factor, ...]:
     kinds = {effect.kind for effect in verdict.effects}
     present = {
-        "external_communication": not _LEAVING.isdisjoint(kinds),
+        "external_communication": not LEAVING.isdisjoint(kinds),
         "pii_in_content": content.has_pii,
         "destructive_operation": EffectKind.DELETE in kinds,
         "credential_in_content": bool(content.secrets),
@@ -50,7 +48,7 @@ def _factors(verdict: Verdict, content: Content) -> tuple[Factor, ...]:
 
 
 def _policies(verdict: Verdict, content: Content) -> tuple[PolicyCheck, ...]:
-    leaving = any(effect.kind in _LEAVING for effect in verdict.effects)
+    leaving = any(effect.kind in LEAVING for effect in verdict.effects)
     clean = content.complete and not (content.leaks_pii and leaving)
     return (
         PolicyCheck("no_pii_leakage", clean),

@@ -30,10 +30,7 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 
 
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
-    verdict = held_to_reach(case, verdict)
-    if case.content.secrets and case.subject.is_tool:
-        verdict = refuse_secrets(verdict, case.content)
-    return replace(case, verdict=verdict)
+    return replace(case, verdict=refuse_secrets(case, held_to_reach(case, verdict)))
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
