@@ -1,6 +1,7 @@
 """Spec 9.6, Fail-Closed Rate Limiting."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ def left(response: httpx.Response) -> str | None:
 @spec("9.6", "guide/Fail-closed rate limiting")
 def test_without_redis_the_limiter_is_in_memory_and_ready_says_so(limited: Limited) -> None:
     assert limited.get("/ready").json()["parts"]["rate_limiter"] == "memory"
+
+
+@spec("9.6", "guide/Fail-closed rate limiting")
+def test_without_redis_the_log_says_at_the_start_that_the_limiter_is_in_memory(limited: Limited) -> None:
+    lines = [json.loads(line) for line in limited.server.log.read_text().splitlines()]
+    told = [line["event"] for line in lines if line["logger"] == "qwed"]
+    assert told == ["no Redis is configured: rate limits are counted in the memory of this process"]
 
 
 @spec("9.6", "guide/Fail-closed rate limiting")

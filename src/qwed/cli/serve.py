@@ -102,8 +102,9 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
     from qwed.witness.places import require_places
 
     configure(settings.log_level)
+    log = logging.getLogger("qwed")
     for name in unknown_variables():
-        logging.getLogger("qwed").warning("unknown setting is ignored", extra={"variable": name})
+        log.warning("unknown setting is ignored", extra={"variable": name})
     # Spec 9.7: before the database is opened.
     require_clean_environment(settings.startup_hooks_allow)
     try:
@@ -113,6 +114,8 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
         sorry(error)
     except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
         sorry(error)
+    # Spec 9.6: a limiter that no other process shares is chosen openly.
+    log.info("no Redis is configured: rate limits are counted in the memory of this process")
     app = App(opened.services)
     config = uvicorn.Config(
         app,
