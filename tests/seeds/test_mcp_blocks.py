@@ -1,6 +1,7 @@
 """The scripts of the MCP document whose libraries are here, run as printed, and what they print."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,13 @@ def test_the_compound_interest_is_not_what_is_asserted(run: Run, capsys: pytest.
     with pytest.raises(AssertionError, match=r"^Expected 14490\.97, got 14499\.48$"):
         run("mcp_finance")
     assert capsys.readouterr().out == "Future value: $14499.48\n"
+
+
+@spec("2.2")
+def test_our_page_about_math_says_which_result_is_right() -> None:
+    """Ruling 4.15. What the page shows is run by tests/docs."""
+    page = (Path(__file__).parents[2] / "docs" / "engine-math.md").read_text()
+    assert "become 14,490.97 after five years. It has become 14,499.48" in page.replace("\n", " ")
 
 
 @spec("2.2")

@@ -148,6 +148,17 @@ def test_which_decisions_permit_and_which_commit() -> None:
     }
 
 
+def test_the_statuses_are_these_and_uncertain_is_a_word_for_agents() -> None:
+    of_engines = ["VERIFIED", "FAILED", "CORRECTED", "INCONCLUSIVE", "BLOCKED", "UNKNOWN", "ERROR", "SIMPLIFIED"]
+    assert {str(status) for status in Status} == {*of_engines, "UNCERTAIN"}
+    # Nothing reads UNCERTAIN but what an engine left open, and it reads as nothing else.
+    assert {str(status) for status in Status if status.on_agent_wire is Status.UNCERTAIN} == {
+        "INCONCLUSIVE",
+        "UNKNOWN",
+        "UNCERTAIN",
+    }
+
+
 def test_only_verified_is_verified() -> None:
     verified = [status for status in Status if Verdict(status=status, engine="math").verified]
     assert verified == [Status.VERIFIED]
