@@ -184,6 +184,24 @@ def test_another_policy_is_another_policy_hash(keys: KeySet, asking: Callable[..
     assert len({policy_of(), policy_of(trust_level=2), policy_of(permissions={"allowed_engines": ["math"]})}) == 3
 
 
+@spec("4.2", "5.3")
+def test_a_tool_that_is_described_anew_is_another_policy_from_then_on(
+    keys: KeySet, api: httpx.Client, asking: Callable[..., Asking]
+) -> None:
+    ask = asking(type="trusted", permissions={"allowed_tools": ["press_button"]})
+    call = {"type": "tool_call", "tool": "press_button", "parameters": {"which": 1}}
+
+    def policy_under(step: int, **row: Any) -> str:
+        assert api.put("/tools/press_button", json={"risk_level": "high", **row}).status_code == 200
+        answer = ask(call, step, conversation=f"button {step}")
+        policy: str = claims_of(answer["attestation"], keys)[1]["qwed"]["policy_hash"]
+        return policy
+
+    rows: list[Json] = [{}, {"sandbox_required": True}, {}]
+    first, second, third = [policy_under(step, **row) for step, row in enumerate(rows, 1)]
+    assert first == third != second
+
+
 @spec("4.2")
 def test_a_token_with_one_letter_changed_is_not_ours(keys: KeySet, ask: Asking) -> None:
     token = ask(SUM, 1, options=ATTESTED)["attestation"]
