@@ -470,6 +470,18 @@ def test_a_revocation_is_in_the_log_under_the_name_of_whoever_made_it(people: Pe
     assert logged["change"] == {"about": _name(token), **REASON}
 
 
+@spec("7.1", "7.2")
+def test_the_revocation_of_a_claim_names_who_made_it_and_why(people: People) -> None:
+    asked = {"expression": "3+3 = 6", "options": {"include_attestation": True}}
+    token = people.member.post("/verify/math", json=asked).json()["attestation"]
+    shown = people.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()["revoked"]
+    logged = next(
+        each for each in people.owner.get("/changes").json()["changes"] if each["change"].get("about") == _name(token)
+    )
+    assert (shown["by"], shown["reason"]) == (logged["by"], REASON["reason"])
+    assert shown["by"].startswith("key_")
+
+
 @spec("4.3", "7.1")
 def test_a_revoked_action_keeps_its_decision_and_gives_nothing_to_act_on(people: People, ask: Asking) -> None:
     body = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}, "options": ATTESTED}

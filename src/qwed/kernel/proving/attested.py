@@ -128,7 +128,9 @@ def _revocation(found: Found, services: Services) -> RevocationView | None:
     revoked = services.store.revoked(found.leaf.attestation_id or "")
     if revoked is None:
         return None
-    entry = services.store.find_activity(found.leaf.agent_id or "", revoked.activity_id)
+    # Of a claim that no agent made, the record is the organisation's.
+    keeper = found.leaf.agent_id or found.entry.organisation_id
+    entry = services.store.find_activity(keeper, revoked.activity_id)
     if entry is None:
         return RevocationView(at=rfc3339(revoked.at), by=HOUSE, reason=None)
     content = msgspec.json.decode(services.vault.content(entry, revoked.activity_id).text)
