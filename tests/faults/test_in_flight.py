@@ -153,7 +153,12 @@ def test_what_was_committed_before_the_change_stays_decided(
 ) -> None:
     answer = crossing.ask(crossing.meeting("answer", change))
     assert answer.decision == "APPROVED"
-    assert crossing.gate.get_action(crossing.agent_id, answer.action_id).decision == "APPROVED"
+    kept = {each.action_id: each.decision for each in crossing.gate.get_agent_activity(crossing.agent_id)}
+    assert kept[answer.action_id] == "APPROVED"
+    # A stopped agent is shown that it may not act on it now.
+    action = crossing.gate.get_action(crossing.agent_id, answer.action_id)
+    now = "DENIED" if change in STOPS.values() else "APPROVED"
+    assert (action.first_decision, action.decision) == ("APPROVED", now)
 
 
 @pytest.mark.parametrize("change", [*STOPS.values(), *CHANGES.values()], ids=[*STOPS, *CHANGES])

@@ -236,7 +236,10 @@ class Protocol(Machine):
         path = f"/agents/{self.ids[agent]}/actions/{action_id}"
         self._agree(self.door.ask("POST", f"{path}/execution", {"success": True}, shown), expected)
         seen = self.door.look.get_action(self.ids[agent], action_id)
-        assert (seen["decision"], seen["first_decision"]) == (action.now, action.first)
+        # A stopped agent is shown no permission, whatever it was given before.
+        stopped = not model.active and action.now in ("APPROVED", "CORRECTED")
+        now = "DENIED" if stopped else action.now
+        assert (seen["decision"], seen["first_decision"]) == (now, action.first)
         assert (seen["execution"] is not None) is action.executed
         state = None if action.waiting is None else action.waiting.state
         assert (seen["approval"] or {}).get("state") == state

@@ -151,7 +151,9 @@ def test_who_is_stopped_is_given_nothing_to_act_on_until_it_goes_on(
     with house.client(token=ask.agent["agent_token"]) as agent:
         for client in (agent, family.member, family.owner):
             shown = action_of(ask, asked["action_id"], client)
-            assert shown == given | {"attestation": None, "verified_query": None}
+            assert shown["error"]["code"] == "QWED-AGENT-003"
+            nothing = {"decision": "DENIED", "error": shown["error"], "attestation": None, "verified_query": None}
+            assert shown == given | nothing
         assert family.owner.post(on, json={"reason": "explained"}).status_code == 200
         assert action_of(ask, asked["action_id"], agent) == given
 

@@ -240,6 +240,19 @@ def test_an_agent_that_was_stopped_after_the_approval_does_not_get_its_permissio
         assert family.owner.post(path.format(agent=ask.agent_id), json={"reason": "stop"}).status_code == 200
         shown = action_of(ask, pending["action_id"], agent)
     assert (shown["attestation"], shown["verified_query"]) == (None, None)
+    assert (shown["decision"], shown["error"]["code"]) == ("DENIED", "QWED-AGENT-003")
+
+
+@spec("8.3", "4.3")
+def test_what_needed_no_proof_reads_as_refused_too_once_its_agent_is_stopped(family: People) -> None:
+    ask = family.hire()
+    asked = ask(SUM, 1)
+    assert action_of(ask, asked["action_id"])["decision"] == "APPROVED"
+    assert family.member.post(f"/agents/{ask.agent_id}/complaint", json={"reason": "odd"}).status_code == 200
+    shown = action_of(ask, asked["action_id"])
+    assert (shown["decision"], shown["first_decision"]) == ("DENIED", "APPROVED")
+    (kept,) = ask.activity()["activities"]
+    assert (kept["decision"], kept["error"]) == ("APPROVED", None)
 
 
 @spec("8.3")

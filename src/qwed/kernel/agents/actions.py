@@ -9,6 +9,7 @@ from qwed.kernel.people.approvals import REJECTED, expire
 from qwed.kernel.proving.proof import attestation_of, stated_in
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
+from qwed.kernel.stages.authenticate import inactive
 from qwed.kernel.tools import text_of
 from qwed.kernel.views.record import ActivityView, Resolution, activity_fields, cost_of
 from qwed.ledger import leaf
@@ -27,11 +28,18 @@ class ActionView(ActivityView, frozen=True, kw_only=True):
 
 
 def action_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:
-    """The action as it stands, or that there is none of this name; a stopped agent is given nothing to act on."""
+    """The action as it stands, or that there is none of this name; a stopped agent is permitted nothing."""
     found = permitted_view(agent, action_id, services)
-    if isinstance(found, Problem) or not services.stopped(agent):
+    if isinstance(found, Problem) or found.decision not in _PERMITTED or not services.stopped(agent):
         return found
-    return msgspec.structs.replace(found, attestation=None, verified_query=None)
+    # Whoever polls acts on the decision alone: it must not read as it did before the agent was stopped.
+    return msgspec.structs.replace(
+        found,
+        decision=Decision.DENIED,
+        error=msgspec.to_builtins(inactive(agent, services)),
+        attestation=None,
+        verified_query=None,
+    )
 
 
 def permitted_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:

@@ -1,12 +1,12 @@
 """AGENT-001..003 and ruling 4.18: who asks, for which agent. First: nothing is said to a stranger."""
 
-from qwed.kernel.answer import Answer, denied
+from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.store.agent import Key
+from qwed.store.agent import Agent, Key
 from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
-from qwed.words import ErrorCode
+from qwed.words import Decision, ErrorCode
 
 
 def authenticate(case: Case, services: Services) -> Case | Answer:
@@ -40,10 +40,15 @@ def require_active(case: Case, services: Services) -> Case | Answer:
 
 def refuse_inactive(case: Case, services: Services) -> Answer:
     """AGENT-003, for an agent or for its whole organisation."""
-    details = {"agent_id": case.agent_id}
-    if not services.store.halted(case.agent.organisation_id):
-        return denied(ErrorCode.AGENT_SUSPENDED, details=details)
-    return denied(
+    return Answer(decision=Decision.DENIED, error=inactive(case.agent, services))
+
+
+def inactive(agent: Agent, services: Services) -> Problem:
+    """Why an agent that is stopped may do nothing."""
+    details = {"agent_id": agent.agent_id}
+    if not services.store.halted(agent.organisation_id):
+        return problem(ErrorCode.AGENT_SUSPENDED, details=details)
+    return problem(
         ErrorCode.AGENT_SUSPENDED,
         "every agent of the organisation is stopped",
         suggestion="an owner or approver puts the kill switch back with POST /reactivate-all",
