@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from qwed.words.money import MoneyError, micros_from
+from qwed.words.money import MAX_MICROS, MoneyError, micros_from
 
 VERSION = "1"
 """Part of every policy hash: raise it when the meaning of a setting changes."""
@@ -73,12 +73,23 @@ class Settings:
     content_retention_days: int = 0
     """How long what was asked and found is kept; 0 is for ever. Leaves and proofs always stay."""
 
+    def __post_init__(self) -> None:
+        # Here and not where text is read: what a program passes in is held to the same bounds.
+        for each in fields(self):
+            if each.type is int:
+                _require_bounds(each.name, getattr(self, each.name))
 
-def _whole(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError("must be zero or more")
-    return number
+
+MOST = 10**9
+"""Thirty years of seconds, three million of days: past this, sums of time no longer fit what they are kept in."""
+_MOST = {"engine_price_usd": MAX_MICROS}
+
+
+def _require_bounds(name: str, value: Any) -> None:
+    most = _MOST.get(name, MOST)
+    if type(value) is not int or not 0 <= value <= most:
+        found = f"{variable_of(name)}: `{str(value)[:64]}` cannot be used"
+        raise SettingsError(f"{found}: must be a whole number from 0 to {most}")
 
 
 def _truth(text: str) -> bool:
@@ -108,14 +119,14 @@ def _share(text: str) -> float:
 
 
 def _port(text: str) -> int:
-    number = _whole(text)
+    number = int(text)
     if number > 65_535:
         raise ValueError("must be 65535 at most")
     return number
 
 
 def _some(text: str) -> int:
-    number = _whole(text)
+    number = int(text)
     if number == 0:
         raise ValueError("must be at least 1, or nothing would be answered")
     return number
@@ -130,14 +141,14 @@ def _witnesses(text: str) -> tuple[str, ...]:
 
 
 def _pause(text: str) -> int:
-    number = _whole(text)
+    number = int(text)
     if number == 0:
         raise ValueError("must be at least 1")
     return number
 
 
 def _workers(text: str) -> int:
-    number = _whole(text)
+    number = int(text)
     if number == 1:
         raise ValueError("must be 0 or at least 2, because one worker is kept for agents")
     return number
@@ -172,7 +183,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "max_in_flight_mb": _some,
     "llm_base_url": _address,
 }
-_READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: _whole, bool: _truth, Path: Path, Path | None: Path}
+_READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: int, bool: _truth, Path: Path, Path | None: Path}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
 _NOT_YET = {
     "QWED_DATABASE_URL": "this version has the embedded store alone: leave it out, and name a place with QWED_DATA_DIR",

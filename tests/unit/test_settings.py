@@ -102,6 +102,23 @@ def test_a_value_that_cannot_be_used_is_named_with_its_variable(field: str, text
     assert not message.endswith(".")
 
 
+WHOLE = [field.name for field in fields(Settings) if field.type is int]
+MUCH = 10**30
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_no_number_is_so_large_that_sums_of_time_and_money_break(field: str) -> None:
+    with pytest.raises(SettingsError, match=variable_of(field)):
+        settings_from({variable_of(field): "1" + "0" * 30})
+
+
+@pytest.mark.parametrize("value", [-1, MUCH, 1.5, "7", True, float("nan")], ids=repr)
+@pytest.mark.parametrize("field", WHOLE)
+def test_what_a_program_passes_in_is_held_to_the_same_bounds(field: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=variable_of(field)):
+        settings_from({}, **{field: value})
+
+
 @pytest.mark.parametrize("word", ["true", "1", "yes", "on", "TRUE", " On "])
 def test_every_word_for_yes(word: str) -> None:
     assert settings_from({"QWED_DOOM_LOOP_GUARD_REQUIRED": word}).doom_loop_guard_required is True
