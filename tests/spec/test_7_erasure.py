@@ -591,6 +591,43 @@ def test_content_whose_time_is_over_expires_and_what_was_counted_stays(tmp_path:
 
 
 @spec("7.1")
+@pytest.mark.parametrize("days", [0, 30])
+def test_stored_answers_and_batches_are_gone_when_their_own_time_is_over(
+    tmp_path: Path, hands: HandClock, days: int
+) -> None:
+    def kept() -> list[int]:
+        store: Any = gate.services.store
+        tables = ("memories", "jobs", "job_items")
+        return [store._one(f"SELECT count(*) FROM {table}", ())[0] for table in tables]
+
+    with _opened(tmp_path / "data", hands, days) as gate:
+        _old(gate)
+        gate.verify_batch([{"query": "2+2 = 4"}, {"query": "1+1 = 2"}])
+        assert kept() == [1, 1, 2]
+        hands.turn(DAY)
+        sweep(gate.services)
+        assert kept() == [0, 1, 2]
+        hands.turn(6 * DAY)
+        sweep(gate.services)
+        assert kept() == [0, 0, 0]
+
+
+@spec("7.1")
+def test_what_was_kept_while_the_clock_was_wrong_holds_up_no_retention(tmp_path: Path, hands: HandClock) -> None:
+    with _opened(tmp_path / "data", hands) as gate:
+        agent = gate.register_agent(name="odd", principal_id=PRINCIPAL).agent_id
+        for step, turned in enumerate((0, 9_999 * DAY, -9_999 * DAY), 1):
+            hands.turn(turned)
+            gate.verify_action(agent, SUM, {"conversation_id": f"{step}", "step_number": 1})
+        hands.turn(20 * DAY)
+        gate.verify_action(agent, SUM, {"conversation_id": "young", "step_number": 1})
+        hands.turn(11 * DAY)
+        assert sweep(gate.services) > 0
+        states = {entry["conversation_id"] or "dropped": entry["content"] for entry in gate.get_agent_activity(agent)}
+        assert states == {"dropped": "expired", "young": "kept"}
+
+
+@spec("7.1")
 def test_without_a_limit_nothing_expires(tmp_path: Path, hands: HandClock) -> None:
     with _opened(tmp_path / "data", hands, days=0) as gate:
         agent, _told = _old(gate)

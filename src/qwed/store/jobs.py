@@ -17,8 +17,14 @@ _FINISH_ITEM = """
 """
 _SKIP = "UPDATE job_items SET state = 'skipped' WHERE job_id = ? AND state = 'pending'"
 _FINISH_JOB = "UPDATE jobs SET finished_at = ? WHERE job_id = ? AND finished_at IS NULL"
-_FORGET_ITEMS = "DELETE FROM job_items WHERE job_id IN (SELECT job_id FROM jobs WHERE expires_at <= ?)"
-_FORGET_JOBS = "DELETE FROM jobs WHERE expires_at <= ?"
+_OVER = "IN (SELECT job_id FROM jobs WHERE expires_at <= ? ORDER BY expires_at, job_id LIMIT ?)"
+FORGET_JOBS = (
+    f"DELETE FROM job_items WHERE job_id {_OVER}",  # noqa: S608 - constants
+    f"DELETE FROM jobs WHERE job_id {_OVER}",  # noqa: S608 - constants
+)
+"""Of batches whose time is over, as many as are said."""
+_AT_ONCE = 16
+"""So that no batch pays for all that others have left; the rest goes with the next one, or within the hour."""
 
 
 class JobTable(Archive):
@@ -28,8 +34,8 @@ class JobTable(Archive):
         raise NotImplementedError
 
     def add_job(self, job: Job, items: Sequence[JobItem]) -> Ticket[None]:
-        """Keep a new batch; those whose time is over go with it."""
-        forget = ((_FORGET_ITEMS, (job.created_at,)), (_FORGET_JOBS, (job.created_at,)))
+        """Keep a new batch; some of those whose time is over go with it."""
+        forget = ((statement, (job.created_at, _AT_ONCE)) for statement in FORGET_JOBS)
         return self._write(*forget, (_ADD_JOB, tuple(job)), *((_ADD_ITEM, tuple(item)) for item in items))
 
     def find_job(self, job_id: str) -> Job | None:

@@ -1,11 +1,13 @@
 """Whom content is about: their keys as they are kept, and what happens to content whose time is over."""
 
+import math
 from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
 from qwed.store.archive import Archive
 from qwed.store.columns import insert, put, select
+from qwed.store.jobs import FORGET_JOBS
 from qwed.store.protocol import Subject
 from qwed.waiting import Ticket
 
@@ -16,13 +18,22 @@ _DROPPED = "content_dropped"
 _SCRUB_MS = 50
 _RENAMED = "conversations_renamed"
 _RENAME = "UPDATE conversations SET conversation_id = ? WHERE agent_id = ? AND conversation_id = ?"
-_SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? ORDER BY sequence LIMIT ?"
+_SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? AND at <= ? ORDER BY sequence LIMIT ?"
 _OLD = "activity_id IN (SELECT activity_id FROM activities WHERE sequence > ? AND sequence <= ?)"
 _DROP = (
     "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?",
     f"UPDATE executions SET result_hash = NULL WHERE {_OLD}",  # noqa: S608 - constants
     f"UPDATE approvals SET request = NULL, resolution = json_set(json_remove(resolution, '$.said', '$.approver'), "  # noqa: S608
     f"'$.reason', 'expired') WHERE {_OLD}",
+)
+
+_ITEMS_OF_A_JOB = 100
+_SOMETHING_OVER = (
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM memories WHERE expires_at <= ?1) "
+    "OR EXISTS (SELECT 1 FROM jobs WHERE expires_at <= ?1)"
+)
+_FORGET_MEMORIES = (
+    "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at <= ? LIMIT ?)"
 )
 
 
@@ -66,11 +77,21 @@ class SubjectTable(Archive):
         renamed = [(_RENAME, (name(conversation_id), agent_id, conversation_id)) for agent_id, conversation_id in found]
         return self._write(*renamed, (insert("meta"), (_RENAMED, "1")))
 
-    def drop_content(self, before: float, limit: int) -> Ticket[None] | None:
-        """Drop the content of the oldest activities, of as many as `limit`; None where none is so old."""
+    def drop_expired(self, now: float, limit: int) -> Ticket[None] | None:
+        """Drop stored answers and batches whose time is over, about `limit` rows; None where there are none."""
+        if self._one(_SOMETHING_OVER, (now,)) is None:
+            return None
+        jobs = max(limit // _ITEMS_OF_A_JOB, 1)
+        return self._write((_FORGET_MEMORIES, (now, limit)), *((statement, (now, jobs)) for statement in FORGET_JOBS))
+
+    def drop_content(self, before: float, limit: int, now: float = math.inf) -> Ticket[None] | None:
+        """Drop the content of the oldest activities, of as many as `limit`; None where none is so old.
+
+        What bears a later time than `now` was kept while a clock was wrong: it is as old as what was kept after it.
+        """
         row = self._one("SELECT value FROM meta WHERE name = ?", (_DROPPED,))
         dropped = 0 if row is None else int(row[0])
-        oldest = self._all(_SELECT_OLDEST, (dropped, limit))
+        oldest = self._all(_SELECT_OLDEST, (dropped, now, limit))
         old = [sequence for sequence, _at in takewhile(lambda row: row[1] < before, oldest)]
         if not old:
             return None

@@ -1,6 +1,7 @@
 """DESIGN 7: content goes when its subject is erased, or when its time is over. Leaves and proofs stay as they are."""
 
 import threading
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -96,7 +97,7 @@ def clear(services: Services) -> None:
 
 
 class Sweeper:
-    """Drops content whose time is over, at the start and every hour, and clears what was deleted from the files."""
+    """Drops what has run out, at the start and every hour, and clears what was deleted from the files."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -131,15 +132,19 @@ class Sweeper:
 
 
 def sweep(services: Services) -> int:
-    """Drop all content that is older than it may become; in how many steps."""
-    days = services.settings.content_retention_days
+    """Drop all content that is older than it may become, in how many steps; with it what has a time of its own."""
+    store, days, now = services.store, services.settings.content_retention_days, services.clock.now()
+    over = _taken(lambda: store.drop_expired(now, _AT_ONCE))
+    steps = _taken(lambda: store.drop_content(now - days * DAY, _AT_ONCE, now)) if days else 0
+    if over or steps:
+        clear(services)
+    return steps
+
+
+def _taken(step: Callable[[], Ticket[None] | None]) -> int:
+    """How many steps there were to take."""
     steps = 0
-    while days:
-        ticket = services.store.drop_content(services.clock.now() - days * DAY, _AT_ONCE)
-        if ticket is None:
-            break
+    while (ticket := step()) is not None:
         ticket.block(_PATIENCE)
         steps += 1
-    if steps:
-        clear(services)
     return steps
