@@ -18,7 +18,7 @@ from qwed.engines._sql.fragment import fragment_violations
 from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
 from qwed.engines._sql.names import CREDENTIAL_TABLES, Names
 from qwed.engines._sql.parse import Reading, Unreadable, read, read_as_any
-from qwed.engines._sql.repair import repaired, too_many_rows
+from qwed.engines._sql.repair import repaired, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
 from qwed.engines._sql.tokens import without_comments
 from qwed.engines.protocol import EngineRequest
@@ -70,9 +70,11 @@ def _with_repair(judgement: "_Judgement", limits: Limits) -> Verdict:
     verdict = judgement.verdict()
     if verdict.status is not Status.FAILED or judgement.reading.prefix:
         return verdict
-    text = repaired(judgement.statement, judgement.names, limits, judgement.reading.dialect)
-    again = read(text, judgement.reading.dialect) if text else None
-    if not isinstance(again, Reading) or len(again.statements) > 1:
+    tree, dialect = repaired(judgement.statement, judgement.names, limits), judgement.reading.dialect
+    text = tree.sql(dialect=dialect, comments=False) if tree is not None else ""
+    again = read(text, dialect) if text else None
+    # A dialect is printed without what it does not have: a text that reads as another query is no repair.
+    if not isinstance(again, Reading) or again.statements != (tree,):
         return verdict
     if not _Judgement(again, limits, strict=judgement.strict).verdict().verified:
         return verdict
@@ -185,8 +187,7 @@ class _Judgement:
             checks.note("no_dangerous_functions", _told(dangerous))
         self._check_access(checks, limits)
         if limits.max_rows is not None:
-            over = too_many_rows(self.statement, limits.max_rows)
-            checks.note("within_max_rows", f"add LIMIT {limits.max_rows}" if over else "")
+            checks.note("within_max_rows", rows_problem(self.statement, limits.max_rows))
         self._check_changes(checks)
 
     def _check_changes(self, checks: _Checks) -> None:

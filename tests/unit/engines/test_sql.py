@@ -300,6 +300,42 @@ def test_a_repair_keeps_limits_of_every_kind_at_once() -> None:
     assert verdict.corrected == {"query": "SELECT id FROM users LIMIT 7"}
 
 
+@pytest.mark.parametrize(
+    ("query", "dialect"),
+    [
+        ("SELECT max(id, 0) FROM users", ""),
+        ("SELECT min(name, 'x') FROM users", "postgres"),
+        ("SELECT regr_valx(id, id) FROM users", "snowflake"),
+        ("SELECT regexp_split_to_table(string_agg(name, ','), ',') FROM users", "postgres"),
+        ("SELECT jsonb_array_elements_text(jsonb_agg(name)) FROM users", "postgres"),
+        ("SELECT generate_subscripts(array_agg(name), 1) FROM users", "postgres"),
+        ("UPDATE users SET id = id WHERE id > 0 RETURNING name", "postgres"),
+        ("UPDATE users SET id = 1 OUTPUT inserted.name WHERE id > 0", "tsql"),
+        ("DELETE FROM users WHERE id > 0 RETURNING name", "sqlite"),
+        ("INSERT INTO users (name) SELECT name FROM users RETURNING name", "sqlite"),
+        ("INSERT INTO users (name) VALUES ('a'), ('b'), ('c'), ('d') RETURNING name", "sqlite"),
+        ("VALUES (1), (2), (3), (4)", ""),
+    ],
+)
+def test_what_could_return_more_rows_than_allowed_does_not_pass(query: str, dialect: str) -> None:
+    assert "within_max_rows" in ask(query, dialect, max_rows=3).checks_failed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(id) FROM users",
+        "SELECT name FROM users FETCH FIRST ROW ONLY",
+        "INSERT INTO users (name) VALUES ('a'), ('b') RETURNING name",
+        "INSERT INTO users (name) SELECT name FROM users LIMIT 3 RETURNING name",
+        "UPDATE users SET id = 1 WHERE id > 0",
+        "VALUES (1), (2), (3)",
+    ],
+)
+def test_what_returns_few_rows_passes(query: str) -> None:
+    assert "within_max_rows" in ask(query, "postgres", max_rows=3).checks_passed
+
+
 def test_the_same_query_gets_the_same_verdict() -> None:
     query = "WITH c AS (SELECT id FROM users) SELECT * FROM c JOIN orders USING (id)"
     assert ask(query) == ask(query)

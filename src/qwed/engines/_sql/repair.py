@@ -9,59 +9,94 @@ from qwed.engines._sql.columns import columns_read, left_out
 from qwed.engines._sql.names import Names
 
 _MANY_ROWS = (exp.Unnest, exp.Explode, exp.Posexplode, exp.Inline, exp.GenerateSeries, exp.ExplodingGenerateSeries)
+_PER_ROW = (exp.RegrValx, exp.RegrValy)
+"""What the parser takes for aggregates and databases compute for each row."""
 
 
-def too_many_rows(statement: exp.Expr, max_rows: int | None) -> bool:
-    """Whether a query could return more rows than the agent may have."""
-    if max_rows is None or not isinstance(statement, exp.Query) or _one_row(statement):
+def rows_problem(statement: exp.Expr, max_rows: int) -> str:
+    """What to change about a statement that could return more rows than the agent may have; nothing where it cannot."""
+    if isinstance(statement, exp.DML) and not isinstance(statement, exp.Query):
+        few = statement.args.get("returning") is None or _few_written(statement, max_rows)
+        return "" if few else f"leave RETURNING out: it may return more than {max_rows} rows"
+    if isinstance(statement, exp.Values):
+        return f"list at most {max_rows} rows" if len(statement.expressions) > max_rows else ""
+    return f"add LIMIT {max_rows}" if _too_many_rows(statement, max_rows) else ""
+
+
+def _few_written(statement: exp.Expr, max_rows: int) -> bool:
+    source = statement.args.get("expression") if isinstance(statement, exp.Insert) else None
+    return isinstance(source, exp.Values | exp.Query) and not rows_problem(source, max_rows)
+
+
+def _too_many_rows(statement: exp.Expr, max_rows: int) -> bool:
+    if not isinstance(statement, exp.Query) or _one_row(statement):
         return False
     limit = statement.args.get("limit")
     if limit is None and isinstance(statement, exp.Subquery):
-        return too_many_rows(statement.this, max_rows)
-    return limit is None or not _at_most(limit, max_rows)
+        return _too_many_rows(statement.this, max_rows)
+    stated = None if limit is None else _stated(limit)
+    return stated is None or stated > max_rows
 
 
-def _at_most(limit: exp.Expr, max_rows: int) -> bool:
+def _stated(limit: exp.Expr) -> int | None:
+    """The number of rows a limit states plainly; None where it is computed, a share, or open at its end."""
     count = limit.args.get("count") or limit.args.get("expression")
     options = limit.args.get("limit_options")
     loose = options is not None and (options.args.get("percent") or options.args.get("with_ties"))
-    if loose or not isinstance(count, exp.Literal) or count.is_string or limit.args.get("expressions"):
-        return False
-    return count.name.isascii() and count.name.isdigit() and len(count.name) < 19 and int(count.name) <= max_rows
+    if loose or limit.args.get("expressions"):
+        return None
+    if count is None and isinstance(limit, exp.Fetch):
+        return 1
+    if not isinstance(count, exp.Literal) or count.is_string or not (count.name.isascii() and count.name.isdigit()):
+        return None
+    return int(count.name) if len(count.name) < 19 else 10**18
+
+
+def _is_open(limit: exp.Expr) -> bool:
+    """LIMIT ALL and LIMIT NULL, which say that there is none."""
+    count = limit.args.get("expression")
+    return isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL")
 
 
 def _one_row(statement: exp.Expr) -> bool:
     """A query that cannot return a second row: no table, or aggregates without groups."""
     if not isinstance(statement, exp.Select) or statement.args.get("group") or statement.find(*_MANY_ROWS):
         return False
-    if statement.args.get("from_") is None:
-        return not any(True for _ in statement.find_all(exp.Anonymous))
-    return any(_aggregates(each) for each in statement.expressions)
+    # A function nobody takes apart may return a set, also one made of what an aggregate gathered.
+    if any(cell.find(exp.Anonymous) for cell in statement.expressions):
+        return False
+    return statement.args.get("from_") is None or any(_aggregates(each) for each in statement.expressions)
 
 
 def _aggregates(cell: exp.Expr) -> bool:
     """Whether an aggregate of this very SELECT stands in the cell, not one of a window or a subquery."""
     return any(
-        function.find_ancestor(exp.Window) is None and function.parent_select is cell.parent_select
+        function.find_ancestor(exp.Window) is None
+        and function.parent_select is cell.parent_select
+        and not isinstance(function, _PER_ROW)
+        # `max(a, b)` is the larger of the two in each row.
+        and not (isinstance(function, exp.Max | exp.Min) and function.expressions)
         for function in cell.find_all(exp.AggFunc)
     )
 
 
-def repaired(statement: exp.Expr, names: Names, limits: Limits, dialect: str) -> str | None:
-    """The text of the narrower query, to be verified once more; None where nothing can be taken away."""
+def repaired(statement: exp.Expr, names: Names, limits: Limits) -> exp.Query | None:
+    """The narrower query, to be verified once more; None where nothing can be taken away."""
     if not isinstance(statement, exp.Query):
         return None
     tree: exp.Query = statement.copy()
     if isinstance(statement, exp.Select):
         cells = _kept(statement, names, limits)
-        if not cells:
-            return None
-        if len(cells) != len(statement.expressions) and _depends_on_dropped(statement, cells):
+        if not cells or _leans_on_dropped(statement, cells):
             return None
         tree.set("expressions", [cell.copy() for cell in cells])
-    if limits.max_rows is not None and too_many_rows(tree, limits.max_rows):
+    if limits.max_rows is not None and _too_many_rows(tree, limits.max_rows):
+        limit = tree.args.get("limit")
+        # Fewer rows than `max_rows` may come of a limit that is not plain: another one in its place could give more.
+        if limit is not None and _stated(limit) is None and not _is_open(limit):
+            return None
         tree.set("limit", exp.Limit(expression=exp.Literal.number(limits.max_rows)))
-    return tree.sql(dialect=dialect, comments=False)
+    return tree
 
 
 def _kept(statement: exp.Select, names: Names, limits: Limits) -> list[exp.Expr]:
@@ -110,15 +145,35 @@ def _permitted(table: exp.Table, column: str, names: Names, limits: Limits) -> b
     return limits.column_allowed(name, column) and not limits.is_sensitive(name, column)
 
 
-def _depends_on_dropped(statement: exp.Select, cells: list[exp.Expr]) -> bool:
-    """Whether positions or dropped aliases are used elsewhere: the shorter list would mean something else."""
-    places = [each for each in (statement.args.get("order"), statement.args.get("group")) if each is not None]
-    if any(
-        isinstance(cell.unnest(), exp.Literal) for place in places for item in place.expressions for cell in _bare(item)
-    ):
+def _leans_on_dropped(statement: exp.Select, cells: list[exp.Expr]) -> bool:
+    """Whether the rest says something else, or yields other rows, without the cells that are left out."""
+    dropped = [cell for cell in statement.expressions if not any(cell is kept for kept in cells)]
+    return bool(dropped) and (
+        _rows_hang_on(dropped, cells, statement) or _counts_cells(statement) or _names_one_of(dropped, statement)
+    )
+
+
+def _rows_hang_on(dropped: list[exp.Expr], cells: list[exp.Expr], statement: exp.Select) -> bool:
+    """Whether the cells make one row of many, or many of one."""
+    if any(cell.find(*_MANY_ROWS, exp.Anonymous) for cell in dropped):
         return True
-    dropped = {cell.alias.lower() for cell in statement.expressions if cell.alias and cell not in cells}
-    return any(column.name.lower() in dropped for place in places for column in place.find_all(exp.Column))
+    gathers = any(_aggregates(cell) for cell in dropped) and not any(_aggregates(cell) for cell in cells)
+    return gathers and statement.args.get("group") is None
+
+
+def _counts_cells(statement: exp.Select) -> bool:
+    """Whether columns are told by their position, or all of them at once."""
+    group = statement.args.get("group")
+    places = [each for each in (statement.args.get("order"), group) if each is not None]
+    items = [cell for place in places for item in place.expressions for cell in _bare(item)]
+    return any(isinstance(cell.unnest(), exp.Literal) for cell in items) or bool(group and group.args.get("all"))
+
+
+def _names_one_of(dropped: list[exp.Expr], statement: exp.Select) -> bool:
+    """Whether the alias of a dropped cell is used outside of it: without the alias the name would be another column."""
+    aliases = {cell.alias.lower() for cell in dropped if cell.alias}
+    inside = {id(node) for cell in dropped for node in cell.walk()}
+    return any(column.name.lower() in aliases and id(column) not in inside for column in statement.find_all(exp.Column))
 
 
 def _bare(item: exp.Expr) -> Iterator[exp.Expr]:
