@@ -26,6 +26,17 @@ LATER = [
     "/Library/LaunchDaemons/x.plist",
     r"C:\Users\a\AppData\Roaming\Microsoft\Windows\Start Menu\Programs\Startup\x.bat",
     ".github/workflows/ci.yml",
+    "/etc//cron.d/job",
+    "/etc/./crontab",
+    "/etc/x/../cron.d/job",
+    "/etc/%63ron.d/job",
+    "/etc/cron.d",
+    "repo/.git/config",
+    "~/.gitconfig",
+    "~/.config/fish/config.fish",
+    "/home/a/.ssh/config",
+    "/etc/udev/rules.d/9.rules",
+    "/proc/sys/kernel/core_pattern",
 ]
 NOT_LATER = [
     "notes.txt",
@@ -37,6 +48,9 @@ NOT_LATER = [
     "my.pth.txt",
     "startup_notes.txt",
     "data/profile.json",
+    "src/startup/main.py",
+    "src/git/config",
+    "src/sys/paths.txt",
 ]
 
 

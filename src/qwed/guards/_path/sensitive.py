@@ -155,6 +155,11 @@ _GLOB_TARGETS = tuple(
         "/run/secrets/x",
         "/var/run/docker.sock",
         "/root/.ssh/id_rsa",
+        "/proc/1/environ",
+        "/home/user/.ssh/id_rsa",
+        "~/.ssh/id_rsa",
+        "~/.aws/credentials",
+        "~/.bash_history",
     )
 )
 _GLOB_NAMES_TEXT = """
@@ -164,6 +169,8 @@ kubeconfig ntds.dit
 """
 _GLOB_NAMES = tuple(_GLOB_NAMES_TEXT.split())
 _MIN_LITERAL = 3
+_MIN_UNLIKE = 2
+"""For names unlike any other: `.e*` and `id*` are meant for them."""
 
 
 _CLIMB = re.compile(r"\A(?:\.\./)+")
@@ -172,6 +179,8 @@ _CLIMB = re.compile(r"\A(?:\.\./)+")
 def is_sensitive(path: str) -> bool:
     """Whether what lies at a normalised path is known to hold secrets, on any system that ignores case or not."""
     folded = path.casefold()
+    if folded.startswith("env:"):
+        return True
     if folded.startswith("../"):
         # How far up it climbs is unknown; the worst is the top.
         folded = "/" + _CLIMB.sub("", folded)
@@ -201,8 +210,12 @@ def _may_match_sensitive(pattern: str) -> bool:
     parts = pattern.split("/")
     if any(_matches(target, parts) for target in _GLOB_TARGETS):
         return True
-    telling = [part for part in parts if _GLOB.search(part) and _literals(part) >= _MIN_LITERAL]
-    return any(fnmatchcase(name, part) for part in telling[:8] for name in _GLOB_NAMES)
+    telling = [(part, _literals(part)) for part in parts if _GLOB.search(part)]
+    return any(
+        literals >= (_MIN_UNLIKE if name.startswith((".", "id_")) else _MIN_LITERAL) and fnmatchcase(name, part)
+        for part, literals in telling[:8]
+        for name in _GLOB_NAMES
+    )
 
 
 def _literals(part: str) -> int:
@@ -212,4 +225,7 @@ def _literals(part: str) -> int:
 
 
 def _matches(target: tuple[str, ...], parts: list[str]) -> bool:
-    return len(target) == len(parts) and all(map(fnmatchcase, target, parts))
+    if len(target) != len(parts) or (target[0] == "~") != (parts[0] == "~"):
+        # No pattern picks a home directory: it is put in its place before patterns are.
+        return False
+    return all(map(fnmatchcase, target, parts))

@@ -2,9 +2,10 @@
 
 import re
 
-from qwed.guards._shell.model import Call, Look, Violation, Word, is_secret, names_in
+from qwed.guards._shell.model import Call, Look, Violation, Word, names_in
 from qwed.guards._shell.options import Rule
 from qwed.guards._shell.wrappers import replaced
+from qwed.guards.files import is_secret
 from qwed.words import EffectKind
 
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})

@@ -3,8 +3,9 @@
 import re
 
 from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import NOTHING, Call, Look, Violation, Word, is_secret, joined, names_in
+from qwed.guards._shell.model import NOTHING, Call, Look, Violation, Word, joined, names_in
 from qwed.guards._shell.options import Rule
+from qwed.guards.files import is_secret
 from qwed.words import EffectKind
 
 _READS = names_in(

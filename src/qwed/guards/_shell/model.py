@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
-from qwed.guards.path import resolve
-from qwed.words import LEAVING, ON_FILES, Effect, EffectKind
+from qwed.guards.files import file_effects
+from qwed.words import LEAVING, Effect, EffectKind
 
 MAX_TARGET = 256
 MAX_FILES = 4_000
@@ -119,27 +118,6 @@ class Call(NamedTuple):
         return [word for word in self.arguments if not word.is_option]
 
 
-_WILD = frozenset("*?[")
-_SECRET_PLACES = (
-    *("/etc/passwd", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/proc/self/environ", "/proc/1/environ"),
-    *("/root/.ssh/id_rsa", "/home/user/.ssh/id_rsa", "~/.ssh/id_rsa", "~/.aws/credentials", "~/.bash_history"),
-)
-_SECRET_NAMES = (".env", "id_rsa", "id_ed25519", ".bash_history", ".git-credentials", ".pgpass")
-
-
-def is_secret(target: str) -> bool:
-    """Whether a file, or a file a pattern may pick, is known to hold secrets."""
-    if target.lower().startswith("env:") or resolve(target, None).sensitive:
-        return True
-    if not _WILD & set(target) or len(target) > MAX_TARGET:
-        return False
-    name = target.rpartition("/")[2]
-    telling = sum(each.isalnum() or each in "._-" for each in name) > 1
-    return any(fnmatchcase(place, target) and place.count("/") == target.count("/") for place in _SECRET_PLACES) or (
-        telling and any(fnmatchcase(each, name) for each in _SECRET_NAMES)
-    )
-
-
 @dataclass(slots=True)
 class ShellReport:
     """Findings in the order they were made, each once."""
@@ -154,12 +132,8 @@ class ShellReport:
         if len(self.effects) >= MAX_FILES:
             self.unclear(f"the command does more than {MAX_FILES} things")
             return
-        effect = Effect(kind, target[:MAX_TARGET])
-        if effect in self.effects:
-            return
-        self.effects[effect] = None
-        if kind in ON_FILES and is_secret(effect.target):
-            self.effects[Effect(EffectKind.SECRET, effect.target)] = None
+        if Effect(kind, target[:MAX_TARGET]) not in self.effects:
+            self.effects.update(dict.fromkeys(file_effects(kind, target[:MAX_TARGET])))
 
     def violate(self, violation: str) -> None:
         """A shape that is refused at every trust level."""

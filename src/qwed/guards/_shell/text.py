@@ -3,9 +3,10 @@
 import re
 
 from qwed.guards._shell import scripts
-from qwed.guards._shell.model import Call, Look, Source, Violation, Word, is_secret, names_in
+from qwed.guards._shell.model import Call, Look, Source, Violation, Word, names_in
 from qwed.guards._shell.options import Program, Rule, judge_parsed, parsed
 from qwed.guards._shell.programs import PROGRAMS
+from qwed.guards.files import is_secret
 from qwed.words import EffectKind
 
 _AWK = Program(
