@@ -41,6 +41,14 @@ def is_secret(target: str) -> bool:
     return resolve(target, None).sensitive
 
 
+_FULL_OF_SECRETS = frozenset({"", "/etc", "/root", "/home", "/home/*", "~", "/proc", "/var", "/Users"})
+
+
+def holds_secrets(directory: str) -> bool:
+    """Whether reading every file below a directory reads secrets too."""
+    return directory.rstrip("/") in _FULL_OF_SECRETS and bool(directory)
+
+
 def runs_later(target: str) -> bool:
     """Whether what is written there will be run by somebody else, however its path is spelt."""
     return any(_RUN_LATER.search(form) for form in (target.replace("\\", "/"), resolve(target, None).path))

@@ -11,12 +11,15 @@ from qwed.guards._shell import (
     interpreters,
     network,
     programs,
+    remote,
+    runners,
     text,
     tools,
     wrappers,
 )
 from qwed.guards._shell.model import Call, Feed, Look, Violation, Word, joined, names_in
 from qwed.guards._shell.options import Rule, judge_operands
+from qwed.guards._shell.spelling import in_full_words
 from qwed.guards._shell.windows import is_windows_name, judge_windows
 from qwed.words import EffectKind
 
@@ -34,6 +37,7 @@ RULES: dict[str, Rule] = {
     **files.RULES,
     **text.RULES,
     **network.RULES,
+    **remote.RULES,
     **databases.RULES,
     **git.RULES,
     **interpreters.RULES,
@@ -49,7 +53,7 @@ def judge(look: Look, words: list[Word], fed: Feed) -> None:
     name = _name(look, words)
     if not name:
         return
-    call = Call(name, words[1:], fed)
+    call = Call(name, in_full_words(name, words[1:]), fed)
     look.report.programs[name] = None
     if len(call.arguments) == 1 and _speaks_of_itself(name, call.texts[0]):
         return
@@ -64,9 +68,9 @@ def _by_table(look: Look, call: Call) -> None:
     name = call.name
     if name in programs.PROGRAMS:
         judge_operands(look, name, programs.PROGRAMS[name], call.arguments)
-    elif name in programs.ADMINISTRATION or name.startswith("mkfs."):
+    elif name in runners.ADMINISTRATION or name.startswith("mkfs."):
         look.report.effect(EffectKind.ADMIN, call.line)
-    elif name in programs.RUNNERS:
+    elif name in runners.RUNNERS:
         look.report.effect(EffectKind.EXECUTE, call.line)
     elif is_windows_name(name):
         judge_windows(call.line, look)
@@ -95,7 +99,7 @@ def _speaks_of_itself(name: str, option: str) -> bool:
 
 
 def _is_known(name: str) -> bool:
-    known = name in programs.PROGRAMS or name in programs.RUNNERS or name in programs.ADMINISTRATION
+    known = name in programs.PROGRAMS or name in runners.RUNNERS or name in runners.ADMINISTRATION
     return known or (name in RULES and name not in builtins.RULES)
 
 

@@ -3,99 +3,150 @@
 import re
 
 from qwed.guards._shell.model import Call, Look, Violation, Word, joined, names_in
-from qwed.guards._shell.options import Program, Rule, parsed
+from qwed.guards._shell.options import Program, Rule, attached_files, below, parsed
 from qwed.words import EffectKind
 
-_TAR_RUNS = re.compile(
-    r"--(?:to-command|checkpoint-action|use-compress-program|rsh-command|rmt-command|info-script|new-volume-script)|-I|-F\Z"
+_TAR_RUNS = names_in(
+    """
+    -I -F --use-compress-program --to-command --checkpoint-action --rsh-command --rmt-command --info-script
+    --new-volume-script
+    """
 )
-_TAR_VALUED = names_in("-C --directory -T -X --exclude --files-from --strip-components")
-_TAR_VERBS = {
-    "--list": "t",
-    "--extract": "x",
-    "--get": "x",
-    "--create": "c",
-    "--append": "r",
-    "--update": "u",
-    "--diff": "t",
-}
+_TAR = Program(
+    free=True,
+    valued="fCbgKNVLH",
+    words=names_in("--list --extract --get --create --append --update --diff --checkpoint --version --help"),
+    long_valued=names_in(
+        """
+        --exclude --strip-components --transform --xform --owner --group --mode --mtime --format --label --newer --sort
+        --wildcards-match-slash --blocking-factor --record-size --starting-file --suffix
+        """
+    ),
+    reads=names_in("-T -X --files-from --exclude-from --directory --file"),
+    writes=names_in("--index-file --listed-incremental"),
+    runs=_TAR_RUNS,
+    acts=names_in("--one-top-level --remove-files --absolute-names"),
+)
+_COMPRESSORS = re.compile(r"(?:p?bzip2|gzip|pigz|p?ixz|xz|zstd|zstdmt|lz4|lzip|lzop|brotli)(?: -[\w=-]+)*")
+_TAR_VERBS = {"--list": "t", "--extract": "x", "--get": "x", "--create": "c", "--append": "r", "--update": "u"}
+_TAR_LETTERS = {**{f"-{letter}": letter for letter in "ctxru"}, **_TAR_VERBS, "--diff": "t", "-d": "t"}
 
 
 def _tar(look: Look, call: Call) -> None:
-    if any(_TAR_RUNS.match(text) for text in call.texts):
-        look.report.violate(Violation.ESCAPE)
-        look.report.effect(EffectKind.EXECUTE, call.line)
-    verb = _tar_verb(call.texts)
-    files = _tar_operands(call.arguments)
+    found = parsed(_TAR, _dashed(call.arguments))
+    values = {option: value for option, value in found.options if value is not None}
+    for option, value in found.options:
+        if option in _TAR_RUNS and not (option in _TAR_PACKS and value and _COMPRESSORS.fullmatch(value.text)):
+            look.report.violate(Violation.ESCAPE)
+            look.report.effect(EffectKind.EXECUTE, call.line)
+        elif option in _TAR_TOUCHES and value is not None:
+            look.file(_TAR_TOUCHES[option], value)
+    verb = next((_TAR_LETTERS[option] for option, _ in found.options if option in _TAR_LETTERS), "")
+    archive = values.get("-f") or values.get("--file")
+    place = values.get("-C") or values.get("--directory") or Word(".")
     if verb in ("c", "r", "u"):
-        _pack(look, files, "--remove-files" in call.texts)
+        _pack(look, [archive or Word("-"), *found.operands], found.has("--remove-files"), place)
     elif verb in ("t", "x"):
-        for word in files[:1]:
-            look.file(EffectKind.READ, word)
-        if verb == "x":
-            _unpack(look, call)
-    elif not {"--version", "--help"} & set(call.texts):
+        _unpack(look, call.name, archive, place if verb == "x" else None, found.has("-P", "--absolute-names"))
+    elif not found.has("--version", "--help"):
         look.report.unclear(f"what `{call.name}` does here is not known")
 
 
-def _tar_verb(texts: list[str]) -> str:
-    for text in texts:
-        if text.partition("=")[0] in _TAR_VERBS:
-            return _TAR_VERBS[text.partition("=")[0]]
-    letters = "".join(text.lstrip("-") for text in texts[:2] if re.fullmatch(r"-?[A-Za-z]+", text))
-    return next((letter for letter in letters if letter in "ctxru"), "")
+_TAR_PACKS = frozenset({"-I", "--use-compress-program"})
+_TAR_TOUCHES = {
+    **dict.fromkeys(("-T", "-X", "--files-from", "--exclude-from"), EffectKind.READ),
+    **dict.fromkeys(("-g", "--index-file", "--listed-incremental", "--one-top-level"), EffectKind.WRITE),
+}
 
 
-def _pack(look: Look, files: list[Word], removes: bool) -> None:
+def _dashed(words: list[Word]) -> list[Word]:
+    """`tar xfC a.tar there` as `tar -x -f a.tar -C there`: the old way of giving options."""
+    if not words or not re.fullmatch(r"[A-Za-z]+", words[0].text):
+        return words
+    rest = iter(words[1:])
+    told: list[Word] = []
+    for letter in words[0].text:
+        told.append(Word(f"-{letter}"))
+        if letter in _TAR.valued or f"-{letter}" in _TAR.reads | _TAR.runs:
+            told += [value for value in (next(rest, None),) if value is not None]
+    return [*told, *rest]
+
+
+def _pack(look: Look, files: list[Word], removes: bool, place: Word | None = None) -> None:
     for at, word in enumerate(files):
-        look.file(EffectKind.READ if at else EffectKind.WRITE, word)
+        inside = word if not at or place is None else below(place, word)
+        look.file(EffectKind.READ if at else EffectKind.WRITE, inside)
+        if at:
+            look.tree(inside)
         if removes and at:
-            look.file(EffectKind.DELETE, word)
+            look.file(EffectKind.DELETE, inside)
 
 
-def _unpack(look: Look, call: Call) -> None:
-    texts = call.texts
-    place = next((call.arguments[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-C", "--directory")), None)
-    look.file(EffectKind.WRITE, place or Word("."))
-    if "--absolute-names" in texts or any(re.fullmatch(r"-?[A-Za-z]*P[A-Za-z]*", text) for text in texts[:2]):
-        look.report.unclear(f"`{call.name}` may write outside its directory")
+def _unpack(look: Look, name: str, archive: Word | None, place: Word | None, anywhere: bool = False) -> None:
+    if archive is not None:
+        look.file(EffectKind.READ, archive)
+    if place is not None:
+        look.file(EffectKind.WRITE, place)
+    if anywhere:
+        look.report.unclear(f"`{name}` may write outside its directory")
 
 
-def _tar_operands(arguments: list[Word]) -> list[Word]:
-    """The archive first, then what goes in or out."""
-    found: list[Word] = []
-    rest = iter(arguments)
-    for at, word in enumerate(rest):
-        if word.text in _TAR_VALUED:
-            next(rest, None)
-        elif word.text.startswith("--file="):
-            found.insert(0, word._replace(text=word.text[7:]))
-        elif not word.is_option and not (at == 0 and re.fullmatch(r"[A-Za-z]+", word.text)):
-            found.append(word)
-    return found
+_ZIP = Program(
+    free=True,
+    valued="nti",
+    reads=frozenset({"-@", "-x"}),
+    writes=names_in("-b -O --output-file --out --temp-path --logfile-path"),
+    runs=names_in("-T --test --unzip-command"),
+)
 
 
 def _zip(look: Look, call: Call) -> None:
-    if any(text.startswith(("-T", "--unzip-command", "--test")) for text in call.texts):
+    found = parsed(_ZIP, call.arguments)
+    if found.has("-T", "--test", "--unzip-command"):
         look.report.violate(Violation.ESCAPE)
-    _pack(look, call.operands, bool({"-m", "--move"} & set(call.texts)))
+    for word in attached_files(call.arguments):
+        look.file(EffectKind.WRITE, word)
+    for option, value in found.options:
+        if option in _ZIP.writes and value is not None:
+            look.file(EffectKind.WRITE, value)
+    _pack(look, call.operands, found.has("-m", "--move"))
+
+
+_UNZIP = Program(free=True, valued="xP", writes=frozenset({"-d"}))
+_UNZIP_LISTS = ("-l", "-v", "-t", "-Z", "-p", "-c", "-z")
 
 
 def _unzip(look: Look, call: Call) -> None:
-    options = "".join(word.text for word in call.arguments if word.is_option)
-    files = call.operands
-    listing = any(letter in options for letter in "lvtZpc") or call.name == "zipinfo"
-    if call.name in ("7z", "7za", "unrar") and files:
-        listing |= files[0].text in ("l", "t", "i", "v", "lb")
-        files = files[1:]
-    for word in files[:1]:
-        look.file(EffectKind.READ, word)
-    if not listing:
-        place = next((call.arguments[at + 1] for at, text in enumerate(call.texts[:-1]) if text == "-d"), Word("."))
-        look.file(EffectKind.WRITE, place)
+    found = parsed(_UNZIP, call.arguments)
+    place = next((value for option, value in found.options if option == "-d" and value is not None), Word("."))
+    lists = found.has(*_UNZIP_LISTS) or call.name == "zipinfo"
+    _unpack(look, call.name, found.operands[0] if found.operands else None, None if lists else place)
 
 
-_COMPRESS = Program(free=True, valued="STo")
+_SEVEN_LISTS = frozenset({"l", "t", "i", "v", "lb", "vb", "lt", "h", "b"})
+_SEVEN_EXTRACTS = frozenset({"x", "e"})
+
+
+def _seven_zip(look: Look, call: Call) -> None:
+    """`7z` and `rar` have a verb, and the place to write to stands right behind `-o` or last with a slash."""
+    verb = call.operands[0].text if call.operands else ""
+    archive = call.operands[1] if len(call.operands) > 1 else None
+    if verb in _SEVEN_LISTS:
+        _unpack(look, call.name, archive, None)
+    elif verb in _SEVEN_EXTRACTS:
+        _unpack(look, call.name, archive, Word("."))
+        for word in [*attached_files(call.arguments), *(each for each in call.operands[2:] if "/" in each.text)]:
+            look.file(EffectKind.WRITE, word)
+    elif verb:
+        _pack(look, call.operands[1:], any(text.startswith(("-sdel", "-df")) for text in call.texts))
+
+
+_COMPRESS = Program(
+    free=True,
+    valued="ST",
+    reads=names_in("-D --filelist --files --files0 --patch-from"),
+    writes=names_in("-o --output --output-dir-flat --output-dir-mirror"),
+)
 
 
 def _compress(look: Look, call: Call) -> None:
@@ -105,8 +156,8 @@ def _compress(look: Look, call: Call) -> None:
     for word in found.operands:
         look.file(EffectKind.READ if only else EffectKind.WRITE, word)
     for option, value in found.options:
-        if option in ("-o", "--output") and value is not None:
-            look.file(EffectKind.WRITE, value)
+        if option in _COMPRESS.reads | _COMPRESS.writes and value is not None:
+            look.file(EffectKind.READ if option in _COMPRESS.reads else EffectKind.WRITE, value)
 
 
 _ENDLESS = frozenset({"if=/dev/zero", "if=/dev/urandom", "if=/dev/random"})
@@ -179,7 +230,8 @@ def _gpg(look: Look, call: Call) -> None:
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _tar),
     "zip": _zip,
-    **dict.fromkeys(("unzip", "zipinfo", "7z", "7za", "unrar"), _unzip),
+    **dict.fromkeys(("unzip", "zipinfo"), _unzip),
+    **dict.fromkeys(("7z", "7za", "7zz", "7zr", "unrar", "rar"), _seven_zip),
     **dict.fromkeys(
         ("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd", "lz4", "compress", "uncompress", "pigz"),
         _compress,

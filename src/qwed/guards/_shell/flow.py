@@ -1,10 +1,13 @@
 """What flows from one command into the next: known text, a listing of files, something downloaded or decoded."""
 
-from collections.abc import Callable
+import itertools
+import re
+from collections.abc import Callable, Iterator
 
 from qwed.guards._shell.escapes import unescaped
 from qwed.guards._shell.model import NOTHING, UNKNOWN, Feed, Source, Violation, Word, names_in
 from qwed.guards._shell.scope import SOCKET
+from qwed.guards.files import holds_secrets
 
 MAX_TEXT = 1 << 14
 
@@ -41,14 +44,16 @@ def merged(feeds: list[Feed]) -> Feed:
     worst = max(printing, key=lambda feed: _RANK[feed.source])
     if worst.source is Source.TEXT:
         known = all(feed.source is Source.TEXT for feed in printing)
-        return Feed(Source.TEXT, "\n".join(feed.text for feed in printing)[:MAX_TEXT]) if known else UNKNOWN
+        # What ends without a line break runs on in what is printed next.
+        whole = "".join(feed.text for feed in printing)
+        return Feed(Source.TEXT, whole) if known and len(whole) <= MAX_TEXT else UNKNOWN
     return worst
 
 
 def text_feed(words: list[Word]) -> Feed:
     """What a here-string feeds."""
     if all(word.known for word in words):
-        return Feed(Source.TEXT, " ".join(word.text for word in words))
+        return Feed(Source.TEXT, " ".join(word.text for word in words) + "\n")
     return UNKNOWN
 
 
@@ -73,8 +78,12 @@ def output(words: list[Word], fed: Feed) -> Feed:
     if fed.source is Source.DECODED or name in _DECODERS:
         return Feed(Source.DECODED)
     if name in _KEEPERS and fed.source is not Source.NOTHING:
-        return fed
+        return UNKNOWN if fed.source is Source.TEXT and any(map(_CUTS.match, (w.text for w in words[1:]))) else fed
     return Feed(Source.LISTING, _start(name, words[1:])) if name in _LISTERS else UNKNOWN
+
+
+_CUTS = re.compile(r"-[A-Za-z]*[co]|--bytes|--only-matching")
+"""Options that keep parts of a line, which say something else than the line."""
 
 
 def _unwrapped(words: list[Word]) -> list[Word]:
@@ -89,21 +98,32 @@ def _unwrapped(words: list[Word]) -> list[Word]:
 def _start(name: str, arguments: list[Word]) -> str:
     if name not in ("find", "ls", "fd", "tree", "du", "readlink", "realpath", "dirname", "basename"):
         return "."
-    return next((word.text for word in arguments if not word.is_option), ".")
+    starts = [word.text for word in itertools.takewhile(_is_start, _past_flags(arguments))] or ["."]
+    # Of several places the one counts that holds the most.
+    return next((place for place in starts if holds_secrets(place)), starts[0])
+
+
+def _past_flags(arguments: list[Word]) -> Iterator[Word]:
+    return itertools.dropwhile(lambda word: word.is_option, arguments)
+
+
+def _is_start(word: Word) -> bool:
+    return not word.is_option and word.text not in ("(", "!")
 
 
 def _echo(arguments: list[Word], fed: Feed) -> Feed:
     if fed.source is Source.DECODED:
         return fed
-    escapes = False
+    escapes, end = False, "\n"
     while arguments and arguments[0].text in ("-n", "-e", "-E", "-ne", "-en"):
         escapes |= "e" in arguments[0].text
+        end = "" if "n" in arguments[0].text else end
         arguments = arguments[1:]
     if not all(word.known for word in arguments):
         settled = all(word.settled for word in arguments)
         return Feed(Source.LISTING, arguments[0].text) if settled and len(arguments) == 1 else UNKNOWN
     text = " ".join(word.text for word in arguments)
-    return Feed(Source.DECODED) if escapes and "\\" in text else Feed(Source.TEXT, text)
+    return Feed(Source.DECODED) if escapes and "\\" in text else Feed(Source.TEXT, text + end)
 
 
 def _printf(arguments: list[Word], _fed: Feed) -> Feed:
@@ -116,7 +136,7 @@ def _printf(arguments: list[Word], _fed: Feed) -> Feed:
     if "%" not in form:
         return Feed(Source.TEXT, text)
     if form.replace("\\n", "") == "%s":
-        return Feed(Source.TEXT, "\n".join(word.text for word in arguments[1:]))
+        return Feed(Source.TEXT, "".join(text.replace("%s", word.text) for word in arguments[1:]))
     return UNKNOWN
 
 
@@ -130,7 +150,8 @@ def _grep(arguments: list[Word], fed: Feed) -> Feed:
     operands = [word for word in arguments if not word.is_option]
     if any(word.is_option and ("l" in word.text.lower()) for word in arguments):
         return Feed(Source.LISTING, operands[1].text if len(operands) > 1 else ".")
-    return fed if len(operands) < 2 and fed.source is not Source.NOTHING else UNKNOWN
+    cuts = any(map(_CUTS.match, (word.text for word in arguments)))
+    return fed if len(operands) < 2 and fed.source is not Source.NOTHING and not cuts else UNKNOWN
 
 
 _TELLING_GIT = names_in("ls-files rev-parse diff status branch describe tag log rev-list merge-base remote")

@@ -4,7 +4,7 @@ import re
 
 from qwed.guards._shell.builtins import run_text
 from qwed.guards._shell.model import NOTHING, Call, Look, Violation, Word, joined, names_in
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.options import Rule, values_of
 from qwed.guards.files import is_secret
 from qwed.words import EffectKind
 
@@ -79,7 +79,7 @@ _LISTING_VERBS = names_in("list show show-url get-url status log ls-files summar
 
 def _git(look: Look, call: Call) -> None:
     rest = list(call.arguments)
-    place = next((rest[at + 1] for at, word in enumerate(rest[:-1]) if word.text == "-C"), Word("."))
+    place = next(iter(values_of(rest, ("--work-tree", "-C"))), Word("."))
     while rest and rest[0].is_option and rest[0].text not in ("--version", "--help"):
         rest = _global_option(look, rest)
     if not rest:
@@ -110,9 +110,9 @@ def _global_option(look: Look, rest: list[Word]) -> list[Word]:
         elif len(rest) > 1 and not rest[1].settled:
             look.report.unclear(f"`{rest[1].text[:64]}` is decided while it runs")
         return rest[2:]
+    for place in values_of(rest[:2], ("-C", "--git-dir", "--work-tree")):
+        look.file(EffectKind.READ, place)
     if option in ("-C", "--git-dir", "--work-tree", "--namespace"):
-        if len(rest) > 1 and option == "-C":
-            look.file(EffectKind.READ, rest[1])
         return rest[2:]
     if option.startswith("--exec-path="):
         look.report.violate(Violation.ESCAPE)
@@ -120,8 +120,9 @@ def _global_option(look: Look, rest: list[Word]) -> list[Word]:
 
 
 def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
-    if verb in _RUNS or (verb == "rebase" and any(w.text.startswith(("-x", "--exec")) for w in rest)):
+    if verb in _RUNS or (verb == "rebase" and any(_REBASE_RUNS.match(word.text) for word in rest)):
         look.report.violate(Violation.ESCAPE)
+    _judge_options(look, verb, rest)
     if verb in _LISTS and _is_listing(verb, rest):
         _listed(look, verb, rest)
         return
@@ -134,14 +135,51 @@ def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
     _effects(look, verb, rest, place)
 
 
+_REBASE_RUNS = re.compile(r"-[a-z]*x|--exec")
+_FILE_OPTIONS: tuple[tuple[frozenset[str], tuple[str, ...], EffectKind], ...] = (
+    (names_in("diff log show shortlog format-patch whatchanged diff-tree archive"), ("--output",), EffectKind.WRITE),
+    (names_in("format-patch"), ("-o", "--output-directory"), EffectKind.WRITE),
+    (names_in("archive"), ("-o",), EffectKind.WRITE),
+    (names_in("checkout-index"), ("--prefix",), EffectKind.WRITE),
+    (names_in("clone init"), ("--separate-git-dir",), EffectKind.WRITE),
+    (names_in("commit notes tag merge"), ("-F", "--file"), EffectKind.READ),
+    (names_in("config"), ("-f", "--file"), EffectKind.READ),
+    (names_in("blame"), ("--ignore-revs-file", "--contents"), EffectKind.READ),
+    (names_in("ls-files"), ("-X", "--exclude-from"), EffectKind.READ),
+)
+_SETTINGS = ("-c", "--config")
+
+
+def _judge_options(look: Look, verb: str, rest: list[Word]) -> None:
+    """Options of a verb that name files, give settings or bring hooks along."""
+    for verbs, options, kind in _FILE_OPTIONS:
+        for value in values_of(rest, options) if verb in verbs else ():
+            look.file(kind, value)
+    if verb in ("clone", "init"):
+        settings = [value.text for value in values_of(rest, _SETTINGS)]
+        if any(map(_RUNNING_KEY.match, settings)) or values_of(rest, ("-u", "--template")):
+            look.report.violate(Violation.ESCAPE)
+    if verb == "apply" and any(word.text == "--unsafe-paths" for word in rest):
+        look.report.unclear("`git apply --unsafe-paths` may write anywhere")
+    for place in _destinations(verb, [word for word in rest if not word.is_option]):
+        look.file(EffectKind.WRITE, place)
+
+
+def _destinations(verb: str, words: list[Word]) -> list[Word]:
+    """The place that an operand of the verb names."""
+    if verb == "clone":
+        return words[1:2]
+    if verb == "init":
+        return words[:1]
+    adds = (verb, words[0].text if words else "") in (("worktree", "add"), ("bundle", "create"))
+    return words[1:2] if adds else []
+
+
 def _listed(look: Look, verb: str, rest: list[Word]) -> None:
     """A list may come out of another file, or from the other side."""
     words = [word.text for word in rest]
     if verb == "remote" and words[:1] == ["show"] and len(words) > 1 and "-n" not in words:
         look.report.effect(EffectKind.NETWORK, words[-1])
-    for option, value in zip(words, rest[1:], strict=False):
-        if verb == "config" and option in ("-f", "--file"):
-            look.file(EffectKind.READ, value)
 
 
 def _changes(verb: str, rest: list[Word]) -> bool:
@@ -185,11 +223,11 @@ def _read(look: Look, verb: str, rest: list[Word]) -> None:
     if verb == "help" and any(word.text in ("-w", "--web") for word in rest):
         look.report.effect(EffectKind.EXECUTE, "browser")
     for word in rest:
-        if word.text.startswith(("--output=", "-o")) and verb in ("diff", "log", "show", "shortlog", "format-patch"):
-            look.file(EffectKind.WRITE, word._replace(text=word.text.partition("=")[2] or "."))
-        elif verb in ("diff", "grep") and any(each.text == "--no-index" for each in rest) and not word.is_option:
+        if verb in ("diff", "grep") and any(each.text == "--no-index" for each in rest) and not word.is_option:
             look.file(EffectKind.READ, word)
-        elif not word.is_option and is_secret(word.text.rpartition(":")[2] or word.text):
+        elif (not word.is_option or word.text.startswith("-L")) and is_secret(
+            word.text.rpartition(":")[2] or word.text
+        ):
             look.report.effect(EffectKind.SECRET, word.text)
 
 

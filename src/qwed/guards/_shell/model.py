@@ -166,6 +166,9 @@ class Look(Protocol):
     def file(self, kind: EffectKind, word: Word) -> None:
         """Something done to the file a word names."""
 
+    def tree(self, word: Word) -> None:
+        """Every file below the directory a word names is read."""
+
     def command(self, words: list[Word], fed: Feed = NOTHING) -> Feed:
         """Judge a command by its words."""
 

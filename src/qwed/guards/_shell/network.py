@@ -2,9 +2,8 @@
 
 import re
 
-from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import Call, Feed, Look, Source, Violation, Word, joined, names_in
-from qwed.guards._shell.options import Program, Rule, parsed
+from qwed.guards._shell.model import Call, Look, Source, Violation, Word, joined, names_in
+from qwed.guards._shell.options import Program, Rule, parsed, values_of
 from qwed.words import EffectKind
 
 _CURL = Program(
@@ -30,14 +29,17 @@ _CURL = Program(
         """
     ),
 )
-_SENT = frozenset(
-    {"-d", "--data", "--data-binary", "--json", "--data-urlencode", "-F", "--form", "-H", "--header", "-b"}
-)
-_SENT_FILE = frozenset({"-T", "--upload-file"})
+_SENT = names_in("-d --data --data-binary --json --data-urlencode -F --form -H --header -w --write-out")
+_SENT_FILE = names_in("-T --upload-file")
+_COOKIES = names_in("-b --cookie")
+_ADDRESSES = names_in("--url -x --proxy --connect-to --resolve")
+"""Where the request goes, besides its own address."""
 _STORED = frozenset(
     {"-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header", "--trace", "--trace-ascii", "--stderr"}
 )
 _AT_FILE = re.compile(r"(?:^|=|;)[@<]([^;]+)")
+_NAMED_AT_FILE = re.compile(r"[^=@]*@(.+)")
+"""`name@file`, in which no `=` comes first."""
 _WEB = re.compile(r"(?i)(?:https?|wss?)://|[\w.$-]+(?:[:/?]|\Z)|\[|\{")
 _SCHEME = re.compile(r"(?i)([a-z][a-z0-9+.-]*)://")
 
@@ -65,20 +67,18 @@ def _curl(look: Look, call: Call) -> None:
     for word in found.operands:
         _request(look, word)
     if found.has("-O", "--remote-name", "-J", "--remote-name-all"):
-        look.file(EffectKind.WRITE, Word("."))
+        places = [value for option, value in found.options if option == "--output-dir" and value is not None]
+        look.file(EffectKind.WRITE, places[-1] if places else Word("."))
     if not found.operands and not found.has("--url", "--help", "--version"):
         look.report.unclear(f"`{call.name}` without an address is not known")
 
 
 def _curl_option(look: Look, option: str, value: Word) -> None:
-    if option in _SENT_FILE:
-        look.file(EffectKind.READ, value)
-    elif option in _SENT:
-        for sent in _AT_FILE.findall(value.text):
-            look.file(EffectKind.READ, value._replace(text=sent))
-    elif option in _STORED:
+    for sent in _sent_files(option, value.text):
+        look.file(EffectKind.READ, value._replace(text=sent))
+    if option in _STORED:
         look.file(EffectKind.WRITE, value)
-    elif option == "--url":
+    elif option in _ADDRESSES:
         _request(look, value)
     elif option in ("-K", "--config"):
         look.file(EffectKind.READ, value)
@@ -87,13 +87,30 @@ def _curl_option(look: Look, option: str, value: Word) -> None:
         look.report.unclear(f"`curl {option}` speaks to a server in its own words")
 
 
+def _sent_files(option: str, value: str) -> list[str]:
+    """The files whose content an option puts into the request."""
+    if option in _SENT_FILE or (option in _COOKIES and "=" not in value):
+        return [value]
+    if option == "--data-urlencode" and (named := _NAMED_AT_FILE.match(value)):
+        return [named[1]]
+    return _AT_FILE.findall(value) if option in _SENT | _COOKIES else []
+
+
 _WGET_READS = names_in("--post-file --body-file -i --input-file --load-cookies")
 _WGET_RUNS = names_in("-e --execute --use-askpass --config")
 _WGET_VALUED = names_in("-U -t -T -w -l -A -R -D --header --user-agent --tries --timeout")
 _WGET_STORES = re.compile(r"-[a-zA-Z]*O(.*)\Z|--output-document|-[a-z]*P(.*)\Z|--directory-prefix|-[ao]\Z")
+_WGET_KEEPS = ("-o", "-a", "--output-file", "--append-output", "--save-cookies", "--warc-file", "--hsts-file")
+"""Options whose file is no page it fetched."""
 
 
 def _wget(look: Look, call: Call) -> None:
+    _fetched(look, call)
+    for word in values_of(call.arguments, _WGET_KEEPS):
+        look.file(EffectKind.WRITE, word)
+
+
+def _fetched(look: Look, call: Call) -> None:
     rest = iter(call.arguments)
     kept = "--spider" not in call.texts
     for word in rest:
@@ -135,88 +152,6 @@ def _socat(look: Look, call: Call) -> None:
             look.report.violate(Violation.REVERSE_SHELL)
         if match := re.match(r"(?i)(?:open|file|create|gopen):([^,]*)", word.text):
             look.file(EffectKind.WRITE, word._replace(text=match[1]))
-
-
-_SSH_VALUED = names_in("-p -i -l -o -F -L -R -D -J -b -c -e -m -E -I -O -Q -S -W -w -B")
-_SSH_RUNS = re.compile(r"(?i)-?o?\s*(?:ProxyCommand|LocalCommand|PermitLocalCommand|KnownHostsCommand|Match)\b")
-
-
-def _ssh(look: Look, call: Call) -> None:
-    rest = iter(call.arguments)
-    for word in rest:
-        if word.text in _SSH_VALUED:
-            value = next(rest, Word(""))
-            if _SSH_RUNS.match(value.text) or word.text in ("-F", "-I"):
-                look.report.violate(Violation.ESCAPE)
-            if word.text in ("-R", "-D", "-L", "-w"):
-                look.report.effect(EffectKind.ADMIN, f"ssh {word.text} {value.text}")
-        elif word.is_option:
-            if _SSH_RUNS.match(word.text[2:]):
-                look.report.violate(Violation.ESCAPE)
-        else:
-            _remote(look, call.name, word, list(rest), call.fed)
-            return
-
-
-def _remote(look: Look, name: str, host: Word, command: list[Word], fed: Feed) -> None:
-    look.report.effect(EffectKind.NETWORK, host.text.rpartition("@")[2])
-    look.report.effect(EffectKind.EXECUTE, joined([Word(name), host, *command]))
-    if command:
-        run_text(look, command, fed)
-    elif fed.source is Source.TEXT:
-        look.script(fed.text)
-        look.report.violate(fed.violation)
-    elif fed.source is not Source.NOTHING:
-        look.report.violate(fed.violation)
-
-
-_REMOTE_PLACE = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?!\\)|rsync://|\[")
-
-
-def _copy(look: Look, call: Call) -> None:
-    """scp and rsync: sources are read, the destination is written, a colon is another machine."""
-    places = _rsync_places(look, call) if call.name == "rsync" else _scp_places(look, call)
-    for at, word in enumerate(places):
-        last = at == len(places) - 1 and at > 0
-        _copied(look, word, EffectKind.WRITE if last else EffectKind.READ)
-        if any(text.startswith("--delete" if last else "--remove-source") for text in call.texts):
-            _copied(look, word, EffectKind.DELETE)
-
-
-def _rsync_places(look: Look, call: Call) -> list[Word]:
-    places: list[Word] = []
-    rest = iter(call.arguments)
-    for word in rest:
-        if re.match(r"-[a-zA-Z]*e\Z|--rsh", word.text):
-            value = word.text.partition("=")[2] or next(rest, Word("")).text
-            if not re.match(r"(?:/usr/bin/)?ssh\b", value) or _SSH_RUNS.search(value):
-                look.report.violate(Violation.ESCAPE)
-        elif word.text.startswith("--rsync-path"):
-            look.report.violate(Violation.ESCAPE)
-        elif not word.is_option:
-            places.append(word)
-    return places
-
-
-def _scp_places(look: Look, call: Call) -> list[Word]:
-    places: list[Word] = []
-    rest = iter(call.arguments)
-    for word in rest:
-        if word.text in ("-o", "-i", "-P", "-l", "-c", "-J"):
-            if _SSH_RUNS.match(next(rest, Word("")).text):
-                look.report.violate(Violation.ESCAPE)
-        elif word.text in ("-S", "-F"):
-            look.report.violate(Violation.ESCAPE)
-        elif not word.is_option:
-            places.append(word)
-    return places
-
-
-def _copied(look: Look, word: Word, kind: EffectKind) -> None:
-    if _REMOTE_PLACE.match(word.text) and not word.text.startswith(("/", ".")):
-        look.report.effect(EffectKind.NETWORK, word.text.partition(":")[0].rpartition("@")[2] or word.text)
-    else:
-        look.file(kind, word)
 
 
 def _mail(look: Look, call: Call) -> None:
@@ -281,6 +216,11 @@ def _ip(look: Look, call: Call) -> None:
         look.report.effect(EffectKind.ADMIN, call.line)
     if "exec" in words:
         look.report.violate(Violation.ESCAPE)
+    if call.name == "ss":
+        for word in values_of(call.arguments, ("-D", "--diag")):
+            look.file(EffectKind.WRITE, word)
+        for word in values_of(call.arguments, ("-F", "--filter")):
+            look.file(EffectKind.READ, word)
 
 
 RULES: dict[str, Rule] = {
@@ -288,8 +228,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("wget", "wget2"), _wget),
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "cryptcat", "pwncat"), _netcat),
     "socat": _socat,
-    **dict.fromkeys(("ssh", "autossh", "mosh", "rsh", "dbclient", "sshpass_"), _ssh),
-    **dict.fromkeys(("scp", "rsync"), _copy),
     **dict.fromkeys(
         ("mail", "mailx", "sendmail", "mutt", "msmtp", "swaks", "ssmtp", "s-nail", "notify-send", "wall", "write"),
         _mail,

@@ -1,5 +1,6 @@
 """Options and operands of a program whose ways are in a table."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,6 +34,8 @@ class Program:
     """Options whose value is a file it writes."""
     runs: frozenset[str] = frozenset()
     """Options whose value is a program it runs, or code."""
+    acts: frozenset[str] = frozenset()
+    """Long options that do something on their own, however abbreviated; a value of one needs its `=`."""
     text_first: bool = False
     """Whether the first operand is a pattern, not a file."""
     pattern_options: frozenset[str] = frozenset({"-e", "--regexp", "-f", "--file", "--files"})
@@ -46,6 +49,8 @@ class Program:
     """Done to the last operand instead."""
     also: tuple[EffectKind, ...] = ()
     """Done besides, to the first operand."""
+    deep: frozenset[str] | None = None
+    """Options with which it reads every file below a directory; none at all where it always does."""
 
 
 class Parsed(NamedTuple):
@@ -82,14 +87,14 @@ class _Parse:
         short, given, value = word.text.partition("=")
         program = self.program
         telling = program.reads | program.writes | program.runs
-        name = _in_full(short, telling, program.words | program.long_valued)
+        name = in_full(short, telling | program.acts, program.words | program.long_valued)
         if given:
             self.options.append((name, word._replace(text=value)))
         elif name in program.long_valued or name in telling:
             self.options.append((name, next(iter(rest), None)))
         else:
             self.options.append((name, None))
-        if not (name in program.words or name in program.long_valued or name in telling or program.free):
+        if not (program.free or name in program.words | program.long_valued | telling | program.acts):
             self.strange = self.strange or word.text
 
     def _cluster(self, word: Word, rest: "Iterable[Word]") -> None:
@@ -102,16 +107,62 @@ class _Parse:
                 value = word._replace(text=attached) if attached else next(iter(rest), None)
                 self.options.append((option, value))
                 return
+            behind = word._replace(text=letters[at + 1 :])
+            if letter not in program.flags and _is_place(behind):
+                self.options.append((option, behind))
+                return
             self.options.append((option, None))
             if letter not in program.flags and not program.free:
                 self.strange = self.strange or word.text
 
 
-def _in_full(name: str, telling: frozenset[str], others: frozenset[str]) -> str:
+_SHORTEST = 3
+"""`--x`: most programs take any beginning of an option for it."""
+
+
+def in_full(name: str, telling: frozenset[str], others: frozenset[str]) -> str:
     """The option that `name` abbreviates, where that is one which does something."""
-    if name in others or len(name) < 4:
+    if name in others or name in telling or len(name) < _SHORTEST:
         return name
     return next((option for option in sorted(telling) if option.startswith(name)), name)
+
+
+_PLACE = re.compile(r"[/~]|\.{1,2}/|[A-Za-z]:[\\/]")
+_ATTACHED = re.compile(r"--?[A-Za-z][\w-]*=?(?=[/~]|\.{1,2}/|[A-Za-z]:[\\/])")
+
+
+def attached_files(arguments: list[Word]) -> list[Word]:
+    """The paths that stand right behind an option, as in `-o/tmp/x` and `--log=/tmp/x`."""
+    found = ((word, _ATTACHED.match(word.text)) for word in arguments)
+    return [word._replace(text=word.text[match.end() :]) for word, match in found if match]
+
+
+def values_of(arguments: list[Word], options: Iterable[str]) -> list[Word]:
+    """The values of these options, whether they stand behind a blank, behind `=` or right behind the letter."""
+    found: list[Word] = []
+    for at, word in enumerate(arguments):
+        for option in options:
+            value = _value_of(word, option, arguments[at + 1 : at + 2])
+            found += [] if value is None else [value]
+    return found
+
+
+def _value_of(word: Word, option: str, following: list[Word]) -> Word | None:
+    if word.text == option:
+        return following[0] if following else None
+    mark = f"{option}=" if option.startswith("--") else option
+    return word._replace(text=word.text[len(mark) :]) if word.text.startswith(mark) else None
+
+
+def _is_place(word: Word) -> bool:
+    return _PLACE.match(word.text) is not None
+
+
+def below(place: Word, word: Word) -> Word:
+    """The file a word names once a program has gone to `place`."""
+    if place.text == "." or _PLACE.match(word.text):
+        return word
+    return word._replace(text=f"{place.text.rstrip('/')}/{word.text}", known=word.known and place.known)
 
 
 def parsed(program: Program, arguments: list[Word]) -> Parsed:
@@ -139,14 +190,22 @@ def judge_parsed(look: Look, name: str, program: Program, found: Parsed) -> None
     if found.has("--help", "--version"):
         return
     for option, value in found.options:
-        if value is not None and option in program.reads:
-            look.file(EffectKind.READ, value)
-        elif value is not None and option in program.writes:
-            look.file(EffectKind.WRITE, value)
-        elif value is not None and option in program.runs and value.text not in PLAIN_SHOWERS:
-            look.report.violate(Violation.ESCAPE)
-            look.report.effect(EffectKind.EXECUTE, value.text)
+        if value is not None:
+            _judge_option(look, program, option, value)
     _judge_files(look, name, program, found)
+
+
+def _judge_option(look: Look, program: Program, option: str, value: Word) -> None:
+    if option in program.reads:
+        look.file(EffectKind.READ, value)
+    elif option in program.writes:
+        look.file(EffectKind.WRITE, value)
+    elif option in program.runs and value.text not in PLAIN_SHOWERS:
+        look.report.violate(Violation.ESCAPE)
+        look.report.effect(EffectKind.EXECUTE, value.text)
+    elif option not in program.words | program.long_valued and option[1:] not in program.valued and _is_place(value):
+        # What an option that is not in the table does with a path is at worst what the program does to its operands.
+        _touch(look, program.last or program.effect or EffectKind.READ, value)
 
 
 def _judge_files(look: Look, name: str, program: Program, found: Parsed) -> None:
@@ -160,9 +219,12 @@ def _judge_files(look: Look, name: str, program: Program, found: Parsed) -> None
     kinds = [program.effect] * len(targets)
     if program.last is not None and kinds:
         kinds[-1] = program.last
+    deep = program.deep is not None and (not program.deep or found.has(*program.deep))
     for kind, target in zip(kinds, targets, strict=True):
         if kind is not None:
             _touch(look, kind, target)
+        if kind is EffectKind.READ and deep:
+            look.tree(target)
     for kind in program.also:
         _touch(look, kind, found.operands[0] if found.operands else Word(program.default or name))
 

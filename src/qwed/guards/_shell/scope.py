@@ -5,10 +5,12 @@ import re
 from qwed.guards._shell.model import ShellReport, Violation, Word
 from qwed.guards._shell.tree import MAX_LENGTH
 from qwed.guards._shell.variables import judge_assignment
+from qwed.guards.files import holds_secrets
 from qwed.words import EffectKind
 
 MAX_VALUE = 1_024
 MAX_INNER = 64
+MAX_LEFT = 8
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 """A path that bash itself turns into a connection."""
 _SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
@@ -29,6 +31,8 @@ class Scope:
 
         self._inner = 0
         self._adrift = False
+        self.left: tuple[str, ...] = ()
+        """Directories that were entered before the last one."""
         self.testing = False
         """Whether what is read stands in a test."""
 
@@ -49,19 +53,31 @@ class Scope:
         elif kind is EffectKind.READ and _ADDRESS.match(text):
             self.report.effect(EffectKind.NETWORK, text)
         elif text not in _SILENT and not _DESCRIPTOR.fullmatch(text):
-            self.report.effect(kind, self._placed(text))
+            for place in self._places(text):
+                self.report.effect(kind, place)
+            if word.built and word.pattern and kind is EffectKind.READ:
+                self.tree(word)
             if not word.settled or (self._adrift and not _ABSOLUTE.match(text)):
                 self.report.unclear(f"`{text[:64]}` is decided while it runs")
+
+    def tree(self, word: Word) -> None:
+        """Every file below the directory a word names is read."""
+        for place in self._places(word.text):
+            if holds_secrets(place):
+                self.report.effect(EffectKind.SECRET, place)
 
     def enter(self, word: Word) -> None:
         """Change the directory that relative paths start from."""
         self._adrift = not word.settled or (self._adrift and not _ABSOLUTE.match(word.text))
-        self.directory = self._placed(word.text)
+        self.left = tuple(dict.fromkeys((*self.left, *filter(None, [self.directory]))))
+        self._adrift |= len(self.left) > MAX_LEFT
+        self.directory = _placed(self.directory, word.text)
 
-    def _placed(self, text: str) -> str:
-        if not self.directory or _ABSOLUTE.match(text):
-            return text
-        return self.directory if text == "." else f"{self.directory.rstrip('/')}/{text.removeprefix('./')}"
+    def _places(self, text: str) -> list[str]:
+        """Where a path leads from the directory that was entered last, and from earlier ones: `cd` may have failed."""
+        if _ABSOLUTE.match(text):
+            return [text]
+        return list(dict.fromkeys(_placed(start, text) for start in (self.directory, *self.left[:MAX_LEFT])))
 
     def assign(self, name: str, values: list[Word]) -> None:
         """Give a variable one of several values, if it never gets another."""
@@ -75,3 +91,9 @@ class Scope:
         """The values a variable may have, if they are known."""
         values = self._variables.get(name)
         return values if values and all(value.settled or value.origin for value in values) else None
+
+
+def _placed(start: str, text: str) -> str:
+    if not start or _ABSOLUTE.match(text):
+        return text
+    return start if text == "." else f"{start.rstrip('/')}/{text.removeprefix('./')}"

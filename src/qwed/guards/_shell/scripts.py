@@ -24,6 +24,8 @@ _BEFORE_REGEX = frozenset(["", "~", "(", ",", ";", "{", "}", "&", "|", "||", "!"
 _AWK_RUNS = frozenset({"system", "popen", "|", "|&"})
 _FILTER = re.compile(r'"(?:sort|uniq|head|tail|wc|tac|rev|nl)(?: +-[a-np-z0-9,]+)*"')
 _AWK_ENVIRONMENT = frozenset({"ENVIRON", "PROCINFO"})
+_AWK_STEERS = frozenset({"@", "ARGV", "ARGC"})
+"""Load something else, or name the files that are read next."""
 _AWK_ENDS = frozenset({";", "{", "}", "\n"})
 
 
@@ -66,7 +68,7 @@ class _AwkReader:
             self._target = None
         self._started(piece)
         self.deeds.secret |= piece in _AWK_ENVIRONMENT
-        self.deeds.unclear |= piece == "@"
+        self.deeds.unclear |= piece in _AWK_STEERS
         self._follow(piece)
 
     def _started(self, piece: str) -> None:

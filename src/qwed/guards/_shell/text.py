@@ -4,7 +4,7 @@ import re
 
 from qwed.guards._shell import scripts
 from qwed.guards._shell.model import Call, Look, Source, Violation, Word, names_in
-from qwed.guards._shell.options import Program, Rule, judge_parsed, parsed
+from qwed.guards._shell.options import Program, Rule, judge_parsed, parsed, values_of
 from qwed.guards._shell.programs import PROGRAMS
 from qwed.guards.files import is_secret
 from qwed.words import EffectKind
@@ -95,16 +95,11 @@ def _grep(look: Look, call: Call) -> None:
     judge_parsed(look, call.name, PROGRAMS["grep"], found)
     recursive = found.has("-r", "-R", "--recursive", "--dereference-recursive")
     targets = found.operands if found.has("-e", "-f") else found.operands[1:]
-    for word in targets:
-        listed = word.built and word.pattern
-        if (recursive or listed) and word.text.rstrip("/") in _TOP:
-            look.report.effect(EffectKind.SECRET, word.text)
+    for word in targets if recursive else ():
+        look.tree(word)
     if recursive and not targets:
         look.file(EffectKind.READ, Word("."))
 
-
-_TOP = names_in("/etc /root /home ~ /proc /var /Users /home/*") | {""}
-"""Reading everything below one of these finds secrets."""
 
 _PAGER_RUNS = re.compile(r"\+|-[A-Za-z]*[oOkPt]|--(?:log-file|LOG-FILE|lesskey|prompt|pager|html|tag)")
 _PAGER_JUMPS = re.compile(r"\+(?:\d+|G|F)\Z")
@@ -180,6 +175,8 @@ def _jq(look: Look, call: Call) -> None:
 
 def _yq(look: Look, call: Call) -> None:
     in_place = bool({"-i", "--inplace"} & set(call.texts))
+    if values_of(call.arguments, ("-s", "--split-exp", "--split-exp-file")):
+        look.file(EffectKind.WRITE, Word("."))
     words = call.operands
     if words and words[0].text in ("eval", "e", "ea", "eval-all"):
         words = words[1:]
@@ -236,9 +233,16 @@ def _fd(look: Look, call: Call) -> None:
     """`-x` runs a command for what it finds, in the directory it is given."""
     start = call.operands[1] if len(call.operands) > 1 else Word(".")
     look.file(EffectKind.READ, start)
-    run = next((at for at, text in enumerate(call.texts) if text in ("-x", "-X", "--exec", "--exec-batch")), -1)
+    for place in values_of(call.arguments, ("--base-directory", "--search-path")):
+        look.file(EffectKind.READ, place)
+    run = next((at for at, text in enumerate(call.texts) if _FD_RUNS.match(text)), -1)
     if run >= 0:
-        look.command([*call.arguments[run + 1 :], start._replace(known=False, pattern=True)])
+        first = _FD_RUNS.sub("", call.texts[run], count=1)
+        inner = [call.arguments[run]._replace(text=first)] if first else []
+        look.command([*inner, *call.arguments[run + 1 :], start._replace(known=False, pattern=True, built=True)])
+
+
+_FD_RUNS = re.compile(r"(?:-[A-Za-z]*?[xX]|--exec(?:-batch)?(?:=|\Z))")
 
 
 def _escapes(look: Look, call: Call) -> None:

@@ -28,6 +28,8 @@ class Walk(Scope):
     def __init__(self) -> None:
         super().__init__()
         self._functions: set[str] = set()
+        self._movers: set[str] = set()
+        """Functions that change the directory."""
         self._defining: list[str] = []
         self._depth = self._wrapped = 0
 
@@ -74,6 +76,8 @@ class Walk(Scope):
     def _call(self, name: str) -> Feed:
         if name in self._defining:
             self.report.violate(Violation.FORK_BOMB)
+        if name in self._movers:
+            self.enter(Word("$PWD", known=False))
         return UNKNOWN
 
     def substitution(self, node: "Node") -> Feed:
@@ -94,11 +98,11 @@ class Walk(Scope):
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
-        before = self.directory, self.testing
+        before = self.directory, self.left, self.testing
         try:
             yield
         finally:
-            self.directory, self.testing = before
+            self.directory, self.left, self.testing = before
 
     def _parts(self, node: "Node", fed: Feed) -> Feed:
         """Everything inside, in order."""
@@ -253,8 +257,10 @@ class Walk(Scope):
         self._functions.add(name)
         self._defining.append(name)
         with self._apart():
+            before = self.directory, self.left
             for child in node.named_children[1:]:
                 self.visit(child, fed)
+            self._movers |= {name} if (self.directory, self.left) != before else set()
         self._defining.pop()
         return NOTHING
 

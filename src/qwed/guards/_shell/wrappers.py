@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 from qwed.guards._shell.builtins import run_text
 from qwed.guards._shell.model import NOTHING, UNKNOWN, Call, Feed, Look, Source, Word
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.options import Rule, values_of
 from qwed.guards._shell.variables import judge_assignment
 from qwed.words import EffectKind
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+MAX_WORDS = 256
+"""Words that are fed to a command and looked at one by one."""
 
 
 class Wrapper(NamedTuple):
@@ -22,12 +24,13 @@ class Wrapper(NamedTuple):
     effect: EffectKind | None = None
     optional: str = ""
     """What running it without a command does: the name of an effect's target."""
+    writes: tuple[str, ...] = ()
+    """Options whose value is a file it writes."""
 
 
 _WRAPPERS: dict[str, Wrapper] = {
-    **dict.fromkeys(
-        ("nohup", "setsid", "time", "command", "builtin", "exec", "catchsegv", "caffeinate"), Wrapper("-f -o -a")
-    ),
+    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "exec", "catchsegv", "caffeinate"), Wrapper("-f -o -a")),
+    **dict.fromkeys(("time", "gtime"), Wrapper("-f -o --format --output", writes=("-o", "--output"))),
     **dict.fromkeys(
         ("nice", "ionice", "chrt", "stdbuf", "unbuffer", "eatmydata", "fakeroot", "chronic", "ifne"),
         Wrapper("-n -c -p -i -o -e"),
@@ -44,8 +47,10 @@ _WRAPPERS: dict[str, Wrapper] = {
     "unshare": Wrapper("-S -G -R -w", effect=EffectKind.ADMIN, optional="unshare"),
     "nsenter": Wrapper("-t --target -S -G", effect=EffectKind.ADMIN, optional="nsenter"),
     "systemd-run": Wrapper("-u --unit -p --property -E", effect=EffectKind.ADMIN, optional="systemd-run"),
-    "strace": Wrapper("-e -o -p -s -u", effect=EffectKind.SECRET),
-    "ltrace": Wrapper("-e -o -p -s -u", effect=EffectKind.SECRET),
+    **dict.fromkeys(
+        ("strace", "ltrace"),
+        Wrapper("-e -o -p -s -u --output", effect=EffectKind.SECRET, writes=("-o", "--output")),
+    ),
     "proxychains": Wrapper("-f", effect=EffectKind.NETWORK),
     "proxychains4": Wrapper("-f", effect=EffectKind.NETWORK),
     "torsocks": Wrapper("-u -p", effect=EffectKind.NETWORK),
@@ -76,11 +81,18 @@ def _wrapper(look: Look, call: Call) -> None:
     if wrapper.effect is not None:
         look.report.effect(wrapper.effect, call.line)
     inner = inner_command(call.arguments, wrapper.valued.split(), wrapper.operands)
+    _written(look, call.arguments[: len(call.arguments) - len(inner)], wrapper.writes)
     inner = _assigned(look, inner)
     if inner:
         look.command(inner, call.fed)
     elif wrapper.optional and any(word.text in ("-i", "-s", "--login", "-l") for word in call.arguments):
         look.report.effect(EffectKind.EXECUTE, call.name)
+
+
+def _written(look: Look, options: list[Word], writes: tuple[str, ...]) -> None:
+    """Files that options of the outer program name."""
+    for value in values_of(options, writes):
+        look.file(EffectKind.WRITE, value)
 
 
 def inner_command(arguments: list[Word], valued: list[str], operands: int = 0) -> list[Word]:
@@ -114,6 +126,8 @@ def _env(look: Look, call: Call) -> None:
         after = call.arguments[call.arguments.index(split[0]) + 1 :]
         run_text(look, [split[0]._replace(text=text), *after], call.fed)
         return
+    if values_of(call.arguments, ("-C", "--chdir")):
+        look.report.unclear("`env` goes to another directory first, write `cd` instead")
     inner = _assigned(look, inner_command(call.arguments, ["-u", "--unset", "-C", "--chdir"]))
     if inner:
         look.command(inner, call.fed)
@@ -142,7 +156,12 @@ def _xargs(look: Look, call: Call) -> None:
         "-S",
     ]
     inner = inner_command(call.arguments, valued) or [Word("echo")]
-    fed_words = _fed_words(call.fed)
+    files = values_of(call.arguments[: len(call.arguments) - len(inner)], ("-a", "--arg-file"))
+    for word in files:
+        look.file(EffectKind.READ, word)
+    # It takes quotes and backslashes away, and cuts where it is told to.
+    changed = any(mark in call.fed.text for mark in "'\"\\") or bool(values_of(call.arguments, ("-d", "--delimiter")))
+    fed_words = _fed_words(UNKNOWN if files or (changed and call.fed.source is Source.TEXT) else call.fed)
     mark = next((word.text[2:] for word in call.arguments if word.text.startswith("-I") and len(word.text) > 2), "{}")
     if any(mark in word.text for word in inner):
         inner = [each for word in inner for each in replaced(word, mark, fed_words)]
@@ -167,8 +186,8 @@ def replaced(word: Word, mark: str, values: list[Word]) -> list[Word]:
 
 
 def _fed_words(fed: Feed) -> list[Word]:
-    if fed.source is Source.TEXT:
-        return [Word(each, built=True) for each in fed.text.split()[:256]]
+    if fed.source is Source.TEXT and len(words := fed.text.split()) <= MAX_WORDS:
+        return [Word(each, built=True) for each in words]
     if fed.source is Source.LISTING:
         return [Word(fed.text or ".", known=False, pattern=True, built=True)]
     return [Word("$input", known=False, built=True, origin=fed.violation if fed.source in _CODE else None)]
@@ -213,7 +232,7 @@ def _parallel(look: Look, call: Call) -> None:
         call.arguments[:cut],
         ["-j", "--jobs", "-n", "-N", "-a", "--arg-file", "--colsep", "--delay", "--timeout", "--results", "-S"],
     )
-    values = [word for word in call.arguments[cut + 1 :] if not word.text.startswith(":::")] or _fed_words(call.fed)
+    values = _parallel_values(look, call, cut)
     if not inner:
         look.report.violate(call.fed.violation)
         run_text(
@@ -226,6 +245,20 @@ def _parallel(look: Look, call: Call) -> None:
         run_text(look, words, NOTHING)
     else:
         look.command(words)
+
+
+def _parallel_values(look: Look, call: Call, cut: int) -> list[Word]:
+    """What stands behind `:::`; behind `::::` and in options stand files that hold it."""
+    named = values_of(call.arguments[:cut], ("-a", "--arg-file"))
+    listed = call.arguments[cut:][:1] and call.arguments[cut].text == "::::"
+    given = [word for word in call.arguments[cut + 1 :] if not word.text.startswith(":::")]
+    for word in [*named, *(given if listed else [])]:
+        look.file(EffectKind.READ, word)
+    for word in values_of(call.arguments[:cut], ("--results", "--joblog")):
+        look.file(EffectKind.WRITE, word)
+    if named or listed:
+        return _fed_words(UNKNOWN)
+    return given or _fed_words(call.fed)
 
 
 def _busybox(look: Look, call: Call) -> None:
@@ -242,10 +275,6 @@ def _at(look: Look, call: Call) -> None:
         look.script(call.fed.text)
     elif call.fed.source is not Source.NOTHING:
         look.report.violate(call.fed.violation)
-
-
-def _time(look: Look, call: Call) -> None:
-    look.command(inner_command(call.arguments, ["-f", "-o"]), call.fed if call.fed is not UNKNOWN else UNKNOWN)
 
 
 RULES: dict[str, Rule] = {
