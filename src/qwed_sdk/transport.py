@@ -67,7 +67,8 @@ def _base(url: str) -> str:
             "`base_url` must look like http://127.0.0.1:8000 or https://qwed.example.com, "
             "without a user, a query or a fragment"
         )
-    return url.rstrip("/")
+    # As the parser writes it, so that `HTTPS:` is no other scheme than `https:` to whoever reads it next.
+    return parts.geturl().rstrip("/")
 
 
 def is_here(url: str) -> bool:
@@ -135,15 +136,14 @@ def _pooled(address: Address) -> dict[str, Any]:
     limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
     # Nothing is kept of one answer that would be told with the next question.
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    # Where nothing is encrypted and no redirect followed no certificate is met, and reading those we trust takes longer
-    # than the question.
-    encrypted = address.base_url.startswith("https:")
     # A proxy named in the environment cannot reach what is on this machine.
     beyond = not is_here(address.base_url)
+    # In plain HTTP on this machine no certificate is met, and reading those we trust takes longer than the question.
+    bare = not beyond and address.base_url.startswith("http:")
     return {
         "limits": limits,
         "follow_redirects": False,
-        "verify": encrypted,
+        "verify": not bare,
         "cookies": no_cookies,
         "trust_env": beyond,
     }

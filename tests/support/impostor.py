@@ -2,9 +2,12 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 Behave = Callable[[socket.socket], None]
@@ -99,8 +102,11 @@ class Impostor:
             self._lines.append(thread)
             thread.start()
 
-    def _answer(self, line: socket.socket) -> None:
-        with line, suppress(OSError):
+    def _taken(self, line: socket.socket) -> socket.socket:
+        return line
+
+    def _answer(self, accepted: socket.socket) -> None:
+        with accepted, suppress(OSError), self._taken(accepted) as line:
             heard = _read(line)
             if heard is None:
                 return
@@ -137,6 +143,47 @@ def _read(line: socket.socket) -> Heard | None:
 def impostor(*behaviours: Behave) -> Iterator[Impostor]:
     """An impostor for the length of a test."""
     standing = Impostor(*behaviours)
+    try:
+        yield standing
+    finally:
+        standing.close()
+
+
+class Encrypted(Impostor):
+    """The same behind a certificate that nobody has signed but itself."""
+
+    def __init__(self, behave: Behave, place: Path) -> None:
+        self._context = _own_certificate(place)
+        super().__init__(behave)
+
+    def _taken(self, line: socket.socket) -> socket.socket:
+        return self._context.wrap_socket(line, server_side=True)
+
+
+def _own_certificate(place: Path) -> ssl.SSLContext:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    certificate = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = place / "own.pem"
+    file.write_bytes(private + certificate)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context
+
+
+@contextmanager
+def encrypted(behave: Behave, place: Path) -> Iterator[Impostor]:
+    """An impostor with a certificate of its own making, for the length of a test."""
+    standing = Encrypted(behave, place)
     try:
         yield standing
     finally:

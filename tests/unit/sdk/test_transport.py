@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from qwed_sdk import (
     QWEDTimeoutError,
 )
 from qwed_sdk.wire import Request
-from tests.support.impostor import impostor, says, says_in_one_breath
+from tests.support.impostor import encrypted, impostor, says, says_in_one_breath
 from tests.support.server import Server
 
 OK = says(200, {"status": "ok"})
@@ -125,6 +126,15 @@ def test_white_space_around_a_key_is_no_part_of_it(given: str) -> None:
     with impostor(OK) as other, QWEDClient(given, other.url) as client:
         client.health()
     assert other.heard[0].headers["x-api-key"] == "qwed_live_k"
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS", "Https"])
+def test_nobody_is_asked_whose_certificate_is_not_known(scheme: str, tmp_path: Path) -> None:
+    with encrypted(says(200, {"status": "ok"}), tmp_path) as other:
+        url = other.url.replace("http:", f"{scheme}:")
+        with pytest.raises(QWEDConnectionError, match="certificate"):
+            QWEDClient("qwed_live_k", url, retries=0).health()
+    assert other.heard == []
 
 
 def test_the_environment_says_where_and_who(monkeypatch: pytest.MonkeyPatch) -> None:
