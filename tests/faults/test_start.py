@@ -1,11 +1,14 @@
 """Ruling 4.19 and DESIGN 6: the first start, a start after one that was cut short, and a start that must not be."""
 
+import functools
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,3 +207,44 @@ def test_closing_twice_is_harmless(tmp_path: Path) -> None:
     close_services(gate.services)
     close_services(gate.services)
     _require_open_house(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("command", "content", "said"),
+    [
+        ("serve", b"not one page of a database" * 400, "file is not a database"),
+        ("keys rotate", None, "unable to open database file"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_stops_the_start_with_one_sentence(
+    tmp_path: Path, command: str, content: bytes | None, said: str
+) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    (directory / FILE_NAME).unlink()
+    (directory / FILE_NAME).mkdir() if content is None else (directory / FILE_NAME).write_bytes(content)
+    ran = _ran(command, directory)
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1].startswith(f"qwed: the database in {directory} could not be opened: {said}; ")
+    assert "Traceback" not in ran.stderr
+
+
+def _ran(command: str, directory: Path, **given: Any) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "qwed.cli", *command.split(), "--data-dir", str(directory)]
+    words += ["--port", "0"] if command == "serve" else []
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=_bare(), **given)
+
+
+@pytest.mark.parametrize("size", [100, 150_000])
+def test_a_disk_without_room_stops_the_first_start_with_one_sentence(tmp_path: Path, size: int) -> None:
+    directory = tmp_path / "data"
+    ran = _ran("serve", directory, preexec_fn=functools.partial(_limit_files, size))
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert ran.stderr.splitlines()[-1].startswith("qwed: ")
+    _require_open_house(directory)
+
+
+def _limit_files(size: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

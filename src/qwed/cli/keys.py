@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from qwed.cli.opening import opening
 from qwed.cli.options import AsJson, DataDir, group
 from qwed.cli.printing import print_json, say, sorry
 
@@ -46,22 +47,21 @@ def _rotate(
     as_json: AsJson = False,
 ) -> int:
     with _told():
-        _show(_rotated(_settings(data_dir), reason), as_json=as_json)
+        settings = _settings(data_dir)
+        with opening(settings.data_dir):
+            keyring = _rotated(settings, reason)
+        _show(keyring, as_json=as_json)
     return 0
 
 
 @contextmanager
 def _told() -> Iterator[None]:
     """2 with one sentence when it cannot be done."""
-    # Imported here so that `qwed --help` answers at once.
-    from qwed.store.migrate import NewerDatabase
-    from qwed.store.place import DataDirectoryInUse
-
     try:
         yield
     except FileNotFoundError as error:
         sorry(f"{error.filename} is not there: a server makes its keys when it first starts")
-    except (DataDirectoryInUse, NewerDatabase, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         sorry(error)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from qwed.cli.opening import opening
 from qwed.cli.options import DataDir
 from qwed.cli.printing import print_json, say, sorry
 
@@ -92,13 +93,8 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
     from qwed.api.logs import configure
     from qwed.api.server import Server
     from qwed.guards.startup_hooks import require_clean_environment
-    from qwed.kernel.proving.soundness import LogDamaged
     from qwed.kernel.wiring import open_services
-    from qwed.ledger.keyring import KeyringError
-    from qwed.ledger.vault import VaultError
-    from qwed.settings import SettingsError, unknown_variables
-    from qwed.store.migrate import NewerDatabase
-    from qwed.store.place import DataDirectoryInUse
+    from qwed.settings import unknown_variables
     from qwed.witness.places import require_places
 
     configure(settings.log_level)
@@ -107,13 +103,9 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
         log.warning("unknown setting is ignored", extra={"variable": name})
     # Spec 9.7: before the database is opened.
     require_clean_environment(settings.startup_hooks_allow)
-    try:
+    with opening(settings.data_dir):
         require_places(settings)
         opened = open_services(settings)
-    except (KeyringError, LogDamaged, VaultError, SettingsError) as error:
-        sorry(error)
-    except (DataDirectoryInUse, NewerDatabase, PermissionError) as error:
-        sorry(error)
     # Spec 9.6: a limiter that no other process shares is chosen openly.
     log.info("no Redis is configured: rate limits are counted in the memory of this process")
     app = App(opened.services)

@@ -108,7 +108,10 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self._lock_file = own(directory / LOCK_NAME)
         with ExitStack() as failing:
             failing.callback(self._give_back_directory)
-            self._open_file(directory / FILE_NAME)
+            try:
+                self._open_file(directory / FILE_NAME)
+            except sqlite3.Error as error:
+                raise StoreError(f"could not be opened: {error}") from error
             failing.pop_all()
 
     def _open_file(self, file: Path) -> None:
