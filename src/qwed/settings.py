@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from qwed.words.home import from_home
 from qwed.words.money import MAX_MICROS, MoneyError, micros_from
 
 VERSION = "1"
@@ -79,6 +80,11 @@ class Settings:
             if each.type is int:
                 _require_bounds(each.name, getattr(self, each.name))
 
+    @property
+    def directory(self) -> Path:
+        """The data directory as the system names it."""
+        return from_home(self.data_dir)
+
 
 MOST = 10**9
 """Thirty years of seconds, three million of days: past this, sums of time no longer fit what they are kept in."""
@@ -90,6 +96,13 @@ def _require_bounds(name: str, value: Any) -> None:
     if type(value) is not int or not 0 <= value <= most:
         found = f"{variable_of(name)}: `{str(value)[:64]}` cannot be used"
         raise SettingsError(f"{found}: must be a whole number from 0 to {most}")
+
+
+def _path(text: str) -> Path:
+    if not text:
+        # To the system that is the directory we happen to be in; to us it is a variable that was not set.
+        raise ValueError("no path is named: leave it out, or name one")
+    return Path(text)
 
 
 def _truth(text: str) -> bool:
@@ -183,7 +196,13 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "max_in_flight_mb": _some,
     "llm_base_url": _address,
 }
-_READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {str: str, int: int, bool: _truth, Path: Path, Path | None: Path}
+_READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {
+    str: str,
+    int: int,
+    bool: _truth,
+    Path: _path,
+    Path | None: _path,
+}
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
 _NOT_YET = {
     "QWED_DATABASE_URL": "this version has the embedded store alone: leave it out, and name a place with QWED_DATA_DIR",
@@ -202,12 +221,19 @@ def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> 
     for name, why in _NOT_YET.items():
         if environment.get(name):
             raise SettingsError(f"{name}: {why}")
-    found: dict[str, Any] = {}
-    for each in fields(Settings):
-        text = _text_of(each.name, environment)
-        if text is not None:
-            found[each.name] = _read(each.name, each.type, text)
+    found = {each.name: _found(each, environment) for each in fields(Settings)}
     return Settings(**found | {name: value for name, value in given.items() if value is not None})
+
+
+def data_dir_from(environment: Mapping[str, str] = os.environ) -> Path:
+    """The data directory that the environment names, whatever else it sets."""
+    return next(Path(_found(each, environment)) for each in fields(Settings) if each.name == "data_dir")
+
+
+def _found(each: Field[Any], environment: Mapping[str, str]) -> Any:
+    """What the environment sets, else the default."""
+    text = _text_of(each.name, environment)
+    return each.default if text is None else _read(each.name, each.type, text)
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -56,6 +56,12 @@ def test_the_key_is_not_printed_where_nobody_watches(tmp_path: Path) -> None:
     assert server.owner_key not in server.log.read_text()
 
 
+def test_without_a_home_the_data_goes_nowhere(tmp_path: Path) -> None:
+    ran = subprocess.run(SERVE, capture_output=True, text=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "HOME": ""})
+    assert (ran.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert ran.stderr == "qwed: HOME must be the whole path of a directory: ~/.qwed/data lies there\n"
+
+
 def test_a_bad_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
     ran = subprocess.run(
         [*SERVE, "--data-dir", tmp_path / "data"],

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from qwed.cli.options import AsJson, group
+from qwed.cli.options import AsJson, directory, group
 from qwed.cli.printing import WRONG, print_json, say, shown, sorry
 
 if TYPE_CHECKING:
     from qwed_sdk.cache import VerificationCache
 
 CacheDir = Annotated[
-    Path | None, typer.Option("--cache-dir", metavar="DIR", help="the directory of the cache (default ~/.qwed/cache)")
+    Path | None,
+    typer.Option(
+        "--cache-dir", parser=directory, metavar="DIR", help="the directory of the cache (default ~/.qwed/cache)"
+    ),
 ]
 
 _LONGEST_ANSWER = 80
@@ -74,10 +77,11 @@ def _is_meant(directory: Path) -> bool:
 def _opened(cache_dir: Path | None) -> "Iterator[VerificationCache]":
     """The cache; 2 with one sentence where it cannot be used, or where a mistyped directory would be made."""
     from qwed_sdk.cache import CacheError, VerificationCache
+    from qwed_sdk.cache.place import directory_of
 
-    if cache_dir is not None and not cache_dir.expanduser().is_dir():
-        sorry(f"`{cache_dir}` is not a directory: nothing is cached there")
     try:
+        if cache_dir is not None and not directory_of(cache_dir).is_dir():
+            sorry(f"`{cache_dir}` is not a directory: nothing is cached there")
         with VerificationCache(cache_dir) as cache:
             yield cache
     except CacheError as error:

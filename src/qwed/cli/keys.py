@@ -37,7 +37,7 @@ def _list(data_dir: DataDir = None, as_json: AsJson = False) -> int:
 
     with _told():
         settings = _settings(data_dir)
-        _show(read_keyring(settings.data_dir.expanduser(), settings.signing_key_file), as_json=as_json)
+        _show(read_keyring(settings.directory, settings.signing_key_file), as_json=as_json)
     return 0
 
 
@@ -71,7 +71,7 @@ def _settings(data_dir: Path | None) -> "Settings":
     from qwed.settings import settings_from
 
     settings = settings_from(data_dir=data_dir)
-    directory = settings.data_dir.expanduser()
+    directory = settings.directory
     if not any((directory / name).exists() for name in (KEY_FILE, JWKS_FILE)):
         raise FileNotFoundError(2, "no keys", str(directory / KEY_FILE))
     return settings
@@ -82,7 +82,7 @@ def _rotated(settings: "Settings", reason: str) -> "Keyring":
     from qwed.kernel.bodies import read_fields
     from qwed.ledger.keyring import KEY_FILE, replace_lost_key
 
-    directory = settings.data_dir.expanduser()
+    directory = settings.directory
     if _in_use(directory):
         sorry(f"a server runs on {directory}: ask it with POST /signing-key/rotate, or stop it first")
     said = read_fields({"reason": reason}, ("reason",))

@@ -1,13 +1,12 @@
 """What commands have in common: options that several take, and groups that show their commands."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from qwed.cli.printing import CANNOT
+from qwed.cli.printing import CANNOT, sorry
 
 
 def directory(given: str) -> Path:
@@ -35,9 +34,13 @@ _WIDEST = 120
 
 def data_dir_of(given: Path | None) -> Path:
     """The data directory that is meant; no other setting is looked at."""
-    from qwed.settings import Settings
+    from qwed.settings import SettingsError, data_dir_from
+    from qwed.words.home import NoHome, from_home
 
-    return (given or Path(os.environ.get("QWED_DATA_DIR") or Settings().data_dir)).expanduser()
+    try:
+        return from_home(given or data_dir_from())
+    except (NoHome, SettingsError) as error:
+        sorry(error)
 
 
 class _Group(TyperGroup):

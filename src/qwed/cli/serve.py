@@ -165,14 +165,14 @@ def _address(listening: socket.socket) -> str:
 
 
 def _tell_address(settings: "Settings", listening: socket.socket, _owner_key: str | None) -> None:
-    directory = settings.data_dir.expanduser()
+    directory = settings.directory
     print_json({"url": _address(listening), "data_dir": str(directory), "owner_key_file": str(directory / "owner.key")})
     sys.stdout.flush()
 
 
 def _welcome(settings: "Settings", listening: socket.socket, owner_key: str | None) -> None:
     base = _address(listening)
-    key_file = settings.data_dir.expanduser() / "owner.key"
+    key_file = settings.directory / "owner.key"
     say(f"qwed listens on {base}  (data in {settings.data_dir}, API page at {base}/docs)")
     if owner_key is not None:
         say(f"first start: the owner's key is in {key_file}, readable by you alone")

@@ -38,7 +38,7 @@ class Opened(NamedTuple):
 def open_services(settings: Settings, *, in_memory: bool = False, clock: Clock | None = None) -> Opened:
     """Open the store and whatever stands around it. The engine workers start with the first question for them."""
     clock = clock or Clock()
-    directory = settings.data_dir.expanduser()
+    directory = settings.directory
     keyring = fresh_keyring() if in_memory else open_keyring(directory, settings.signing_key_file)
     sequencer = Sequencer(keyring, clock)
     store = SqliteStore(

@@ -20,6 +20,7 @@ from qwed.webhooks.address import refuse_url
 from qwed.webhooks.sender import Sender
 from qwed.witness.lines import NAMED
 from qwed.words.clock import Clock
+from qwed.words.home import from_home
 
 STDOUT, FILE, HTTPS = "stdout", "file", "https"
 KINDS = (STDOUT, FILE, HTTPS)
@@ -61,12 +62,12 @@ def require_places(settings: Settings) -> None:
 def _refuse(text: str, settings: Settings) -> str | None:
     if not text.startswith(_FILE):
         return refuse_url(text, settings.webhook_allow_private)
-    inside = _file_of(text).resolve().is_relative_to(settings.data_dir.expanduser().resolve())
+    inside = _file_of(text).resolve().is_relative_to(settings.directory.resolve())
     return "it lies in the data directory, and whoever changes the one changes the other" if inside else None
 
 
 def _file_of(text: str) -> Path:
-    return Path(text.removeprefix(_FILE)).expanduser()
+    return from_home(text.removeprefix(_FILE))
 
 
 def places_of(settings: Settings, clock: Clock) -> list[Place]:

@@ -4,6 +4,7 @@ import os
 import stat
 from pathlib import Path
 
+from qwed.words.home import NoHome, from_home
 from qwed_sdk.cache.errors import CacheError
 
 DEFAULT = "~/.qwed/cache"
@@ -11,6 +12,16 @@ FILE_NAME = "cache.db"
 COMPANIONS = ("-wal", "-shm", "-journal")
 _OTHERS = 0o077
 _OURS = (".db", *(f".db{companion}" for companion in COMPANIONS))
+
+
+def directory_of(named: str | os.PathLike[str] | None) -> Path:
+    """The directory that is meant, from the root on: a program that changes its directory keeps its cache."""
+    if named is not None and not os.fspath(named):
+        raise CacheError("no directory is named: leave `cache_dir` out, or name one")
+    try:
+        return from_home(DEFAULT if named is None else named).absolute()
+    except NoHome as error:
+        raise CacheError(str(error)) from None
 
 
 def prepare(directory: Path) -> Path:

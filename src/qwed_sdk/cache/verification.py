@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -40,8 +39,7 @@ class VerificationCache:
     ) -> None:
         """Open the cache; CacheError where the directory is not ours, or cannot be written."""
         self.ttl = _lifetime(ttl)
-        # A program that changes its directory keeps its cache.
-        self.cache_dir = Path(place.DEFAULT if cache_dir is None else cache_dir).expanduser().absolute()
+        self.cache_dir = place.directory_of(cache_dir)
         self._clock = clock
         self._file = CacheFile(self.cache_dir)
         # A damaged file is told by whoever writes; reading it misses.

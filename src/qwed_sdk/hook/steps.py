@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from qwed.words.home import NoHome, from_home
 from qwed_sdk.hook.call import Unusable
 
 KEPT_SECONDS = 30 * 24 * 3600
@@ -57,9 +58,10 @@ def name_of(*parts: str) -> str:
 
 def directory() -> Path:
     """Where the files are: made at need, for its owner alone."""
-    if not os.path.isabs(os.environ.get("HOME", "/")):
-        raise Unusable("HOME must be the path of a directory: the count of steps is kept there")
-    place = Path(os.path.expanduser("~/.qwed/hook"))
+    try:
+        place = from_home("~/.qwed/hook")
+    except NoHome as error:
+        raise Unusable(str(error)) from None
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if stat.S_IMODE(place.stat().st_mode) & 0o077:

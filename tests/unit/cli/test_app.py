@@ -45,6 +45,32 @@ def run(capsys: Capture, *arguments: object) -> Ran:
     return Ran(code, *capsys.readouterr())
 
 
+@pytest.mark.parametrize("home", ["", "somewhere"])
+@pytest.mark.parametrize(
+    "command",
+    ["keys list", "agents list", "audit verify", "cache stats", "cache clear --yes", "doctor"],
+)
+def test_without_a_home_nothing_is_looked_for_or_left_elsewhere(
+    command: str, home: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", home)
+    ran = run(capsys, *command.split())
+    assert (ran.code, list(tmp_path.iterdir())) == (2, [])
+    assert ran.err.startswith("qwed: HOME must be the whole path of a directory: ~/.qwed/")
+
+
+@pytest.mark.parametrize("command", ["serve", "keys list", "agents list", "audit verify", "doctor"])
+def test_an_empty_name_of_a_data_directory_is_not_this_directory(
+    command: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QWED_DATA_DIR", "")
+    ran = run(capsys, *command.split())
+    assert (ran.code, list(tmp_path.iterdir())) == (2, [])
+    assert ran.err == "qwed: QWED_DATA_DIR: `` cannot be used: no path is named: leave it out, or name one\n"
+
+
 # Every command
 
 
