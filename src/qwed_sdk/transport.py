@@ -35,18 +35,22 @@ class Address:
         raise TypeError("a client has a secret and open connections: make one in each process instead of pickling it")
 
     def headers(self, request: Request) -> dict[str, str]:
-        """One credential, and the weaker where there are two: a token opens one agent, a key the organisation."""
+        """What is told with a question."""
         headers = {"Accept": "application/json, */*;q=0.5", "Accept-Encoding": "identity", "User-Agent": "qwed-sdk"}
-        token = credential(request.agent_token, "agent token") or self._token
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
-        elif self._key is not None:
-            headers["X-API-Key"] = self._key
+        if not request.public:
+            headers |= self._credential(request)
         if request.body is not None:
             headers["Content-Type"] = "application/json"
         if request.idempotency_key is not None:
             headers["Idempotency-Key"] = request.idempotency_key
         return headers
+
+    def _credential(self, request: Request) -> dict[str, str]:
+        """One, and the weaker where there are two: a token opens one agent, a key the organisation."""
+        token = credential(request.agent_token, "agent token") or self._token
+        if token is not None:
+            return {"Authorization": f"Bearer {token}"}
+        return {} if self._key is None else {"X-API-Key": self._key}
 
 
 def _said(text: str | None) -> str:

@@ -51,6 +51,8 @@ class Request:
     idempotency_key: str | None = None
     repeatable: bool = False
     """Whether asking twice is the same as asking once; otherwise only what was never sent is sent again."""
+    public: bool = False
+    """Whether anybody may ask: then no credential is shown, for it may be somebody else's server."""
     patience: float = 0.0
     """Seconds the server may take on top of the client's timeout, where it is asked to wait."""
     largest: int = LARGEST

@@ -130,7 +130,7 @@ def read_bytes(source: str, most: int) -> bytes:
         except OSError as error:
             sorry(f"`{source}` cannot be read: {error.strerror or error}")
     if len(content) > most:
-        sorry(f"{_name(source)} holds more than the {most >> 20} MiB that an engine is given")
+        sorry(f"{_name(source)} holds more than {most >> 20} MiB, which is the most that is read")
     return content
 
 

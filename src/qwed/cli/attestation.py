@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qwed.cli.asking import open_input
+from qwed.cli.asking import open_input, read_bytes
 from qwed.cli.options import AsJson, group
 from qwed.cli.printing import WRONG, print_json, say, sorry
 
@@ -120,21 +120,19 @@ def _keys(file: Path | None, url: str | None) -> "Keys":
 
 def _saved(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or "it is no JSON"
-        raise _Unusable(f"{file} cannot be read: {why}") from None
+        return json.loads(read_bytes(str(file), _LARGEST))
+    except (ValueError, RecursionError):
+        raise _Unusable(f"{file} cannot be read: it is no JSON") from None
 
 
 def _fetched(url: str) -> Any:
-    import httpx
+    from qwed_sdk import QWEDClient, QWEDError
 
     try:
-        answer = httpx.get(f"{url.rstrip('/')}/.well-known/jwks.json", timeout=_SECONDS)
-        answer.raise_for_status()
-        return answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise _Unusable(f"{url} did not answer with its public keys: {error}") from None
+        with QWEDClient(base_url=url, timeout=_SECONDS) as client:
+            return client.get_jwks().to_dict()
+    except QWEDError as error:
+        raise _Unusable(f"{url} did not answer with its public keys: {error.message}") from None
 
 
 def _as_json(checked: "Checked") -> dict[str, Any]:

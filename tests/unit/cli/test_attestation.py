@@ -144,6 +144,7 @@ def test_what_cannot_be_read_is_said_in_one_sentence(given: Given, tmp_path: Pat
         ((given.token, "--jwks", nothing), "has no JWKS that can be used"),
         ((given.token, "--jwks", binary), "it is no JSON"),
         ((given.token, "--jwks", tmp_path / "none"), "No such file"),
+        ((given.token, "--jwks", "/dev/zero"), "holds more than 1 MiB"),
         ((given.token, "--url", f"http://127.0.0.1:{dead_port()}"), "did not answer with its public keys"),
         ((given.token, "--url", "no url at all"), "did not answer with its public keys"),
     ]:

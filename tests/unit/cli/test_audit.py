@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -19,6 +19,7 @@ from qwed.cli import main
 from qwed.ledger import verifier
 from qwed.store.migrate import migrate
 from tests.support.clock import HandClock
+from tests.support.impostor import impostor, says
 from tests.support.server import Server
 from tests.unit.cli.history import Hand, History, ask, hand, made_in, rebuilt, resigned, tamper
 
@@ -966,10 +967,29 @@ def _erases_through(server: Server, run: Run) -> None:
         patch.setenv("QWED_BASE_URL", server.base_url)
         ran = run(*command)
     assert ran.code == 2
-    assert ran.err.startswith("qwed: the server refused: ")
+    assert ran.err.startswith("qwed: unknown or revoked credential (QWED-AUTH-002)")
 
 
 def test_a_server_that_does_not_answer_is_said_in_one_sentence(copy: History, run: Run) -> None:
     ran = run("erase", "--subject", "s", "--yes", "--data-dir", copy.data, "--url", "http://127.0.0.1:9")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "did not answer" in ran.err
+    assert "http://127.0.0.1:9 could not be asked" in ran.err
+
+
+def test_a_server_elsewhere_is_not_shown_the_key_of_the_one_here(
+    server: Server, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".qwed").mkdir()
+    (tmp_path / ".qwed" / "data").symlink_to(server.data_dir)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ran = run("erase", "--subject", "s", "--yes", "--url", "http://qwed.invalid")
+    assert ran == Ran(2, "", "qwed: a key for http://qwed.invalid is missing: set QWED_API_KEY\n")
+
+
+@pytest.mark.parametrize("said", [{}, {"erased": "yes"}, {"erased": None}])
+def test_only_a_server_that_says_so_has_erased(said: dict[str, Any], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QWED_API_KEY", "qwed_live_k")
+    with impostor(says(200, said)) as other:
+        ran = run("erase", "--subject", "s", "--yes", "--url", other.url)
+    assert (ran.code, ran.out) == (2, "")
+    assert "does not say whether anything was erased" in ran.err

@@ -124,7 +124,7 @@ def test_a_key_that_is_none_is_refused_without_repeating_it(key: str) -> None:
 @pytest.mark.parametrize("given", ["qwed_live_k\n", "  qwed_live_k "])
 def test_white_space_around_a_key_is_no_part_of_it(given: str) -> None:
     with impostor(OK) as other, QWEDClient(given, other.url) as client:
-        client.health()
+        client.get_webhook()
     assert other.heard[0].headers["x-api-key"] == "qwed_live_k"
 
 
@@ -133,7 +133,7 @@ def test_nobody_is_asked_whose_certificate_is_not_known(scheme: str, tmp_path: P
     with encrypted(says(200, {"status": "ok"}), tmp_path) as other:
         url = other.url.replace("http:", f"{scheme}:")
         with pytest.raises(QWEDConnectionError, match="certificate"):
-            QWEDClient("qwed_live_k", url, retries=0).health()
+            QWEDClient("qwed_live_k", url, retries=0).get_webhook()
     assert other.heard == []
 
 
@@ -142,8 +142,8 @@ def test_the_environment_says_where_and_who(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("QWED_BASE_URL", other.url + "/")
         monkeypatch.setenv("QWED_API_KEY", "qwed_live_env")
         with QWEDClient() as client:
-            client.health()
-    assert (other.heard[0].path, other.heard[0].headers["x-api-key"]) == ("/health", "qwed_live_env")
+            client.get_webhook()
+    assert (other.heard[0].path, other.heard[0].headers["x-api-key"]) == ("/webhook", "qwed_live_env")
 
 
 @pytest.mark.parametrize("agent_id", ["..", ".", ""])
@@ -161,11 +161,21 @@ def test_an_id_is_one_part_of_the_path(agent_id: str) -> None:
     assert "?" not in other.heard[0].path
 
 
+def test_what_anybody_may_ask_is_asked_without_a_credential() -> None:
+    answers = says(200, {"status": "ok", "ready": True, "keys": []})
+    with impostor(answers) as other, QWEDClient("qwed_live_k", other.url, agent_token="qwed_agent_t") as client:
+        client.health()
+        client.ready()
+        client.get_jwks()
+    for heard in other.heard:
+        assert not {"x-api-key", "authorization"} & set(heard.headers)
+
+
 def test_a_redirect_takes_no_key_elsewhere() -> None:
     with impostor(OK) as elsewhere:
         away = says(307, {}, location=elsewhere.url + "/health")
         with impostor(away) as other, pytest.raises(QWEDProtocolError, match="307"):
-            QWEDClient("qwed_live_k", other.url).health()
+            QWEDClient("qwed_live_k", other.url).get_webhook()
     assert elsewhere.heard == []
 
 

@@ -1,7 +1,6 @@
 """`qwed audit`: verify the log, take it elsewhere, show its head, erase what is kept about somebody."""
 
 import functools
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated, ParamSpec
 
 import typer
 
+from qwed.cli.asking import Where, is_local
 from qwed.cli.options import AsJson, DataDir, Organisation, data_dir_of, group
 from qwed.cli.printing import WRONG, print_json, say, shown, sorry
 
@@ -162,9 +162,8 @@ def _erase(
 
     if not yes and not _confirmed(subject):
         sorry("nothing was erased")
-    server = url or os.environ.get("QWED_BASE_URL")
-    directory = data_dir_of(data_dir)
-    erased = erase_here(subject, directory) if server is None else erase_there(subject, server, directory)
+    where = Where(url, data_dir)
+    erased = erase_here(subject, data_dir_of(data_dir)) if is_local(where) else erase_there(subject, where)
     if as_json:
         print_json({"erased": erased})
     else:
