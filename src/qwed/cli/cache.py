@@ -1,5 +1,6 @@
 """`qwed cache`: what the verification cache of this machine holds, and how to empty it."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from qwed.cli.options import AsJson, directory, group
-from qwed.cli.printing import WRONG, print_json, say, shown, sorry
+from qwed.cli.printing import WRONG, answer_to, print_json, say, sorry
 
 if TYPE_CHECKING:
     from qwed_sdk.cache import VerificationCache
@@ -21,8 +22,6 @@ CacheDir = Annotated[
     ),
 ]
 
-_LONGEST_ANSWER = 80
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the command and its verbs."""
@@ -33,14 +32,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _stats(cache_dir: CacheDir = None, as_json: AsJson = False) -> int:
-    from qwed_sdk.cache.stats import rows
+    from qwed_sdk.cache.stats import CacheStats, rows
 
-    with _opened(cache_dir) as cache:
-        counts = cache.get_stats()
+    with _opened(cache_dir, looks=True) as (where, cache):
+        counts = CacheStats(0, 0, 0, 0) if cache is None else cache.get_stats()
     if as_json:
-        print_json({**vars(counts), "hit_rate": counts.hit_rate, "cache_dir": str(cache.cache_dir)})
+        print_json({**vars(counts), "hit_rate": counts.hit_rate, "cache_dir": str(where)})
         return 0
-    say(cache.cache_dir)
+    say(where)
     for name, value in rows(counts):
         say(f"  {name:<9} {value}")
     return 0
@@ -51,38 +50,43 @@ def _clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask first")] = False,
     as_json: AsJson = False,
 ) -> int:
-    with _opened(cache_dir) as cache:
-        if not yes and not _is_meant(cache.cache_dir):
+    with _opened(cache_dir) as (where, cache):
+        if not yes and not _is_meant(where):
             say("nothing was removed", err=True)
             return WRONG
-        cache.clear()
+        if cache is not None:
+            cache.clear()
     if as_json:
-        print_json({"cleared": True, "cache_dir": str(cache.cache_dir)})
+        print_json({"cleared": True, "cache_dir": str(where)})
     else:
-        say(f"cleared {cache.cache_dir}")
+        say(f"cleared {where}")
     return 0
 
 
 def _is_meant(directory: Path) -> bool:
     """What the person says; silence is no."""
-    if sys.stdin is None:
+    if sys.stdin is None or sys.stderr is None:
         sorry("nobody is there to be asked: add --yes")
-    # Stdout is for what was asked for: a program may be reading it.
-    sys.stderr.write(f"remove every entry of {shown(directory)}? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline(_LONGEST_ANSWER).strip().lower() in ("y", "yes")
+    return answer_to(f"remove every entry of {directory}? [y/N] ") in ("y", "yes")
 
 
 @contextmanager
-def _opened(cache_dir: Path | None) -> "Iterator[VerificationCache]":
-    """The cache; 2 with one sentence where it cannot be used, or where a mistyped directory would be made."""
+def _opened(cache_dir: Path | None, *, looks: bool = False) -> "Iterator[tuple[Path, VerificationCache | None]]":
+    """The directory and its cache; None where there is none, and for one who only `looks` none is made.
+
+    2 with one sentence where it cannot be used.
+    """
     from qwed_sdk.cache import CacheError, VerificationCache
-    from qwed_sdk.cache.place import directory_of
+    from qwed_sdk.cache.place import FILE_NAME, directory_of
 
     try:
-        if cache_dir is not None and not directory_of(cache_dir).is_dir():
+        where = directory_of(cache_dir)
+        if cache_dir is not None and not where.is_dir():
             sorry(f"`{cache_dir}` is not a directory: nothing is cached there")
-        with VerificationCache(cache_dir) as cache:
-            yield cache
+        if not os.path.lexists(where / FILE_NAME if looks else where):
+            yield where, None
+            return
+        with VerificationCache(where) as cache:
+            yield where, cache
     except CacheError as error:
         sorry(error)

@@ -20,6 +20,7 @@ CANNOT = 2
 _STOPPED = 128 + 2
 _NOBODY_LISTENS = 128 + 13
 _GAP = "  "
+_LONGEST_ANSWER = 80
 
 
 def shown(text: object) -> str:
@@ -45,6 +46,12 @@ def sorry(message: object) -> NoReturn:
     """Say in one sentence why it cannot be done, and end the command with the exit code for that."""
     say(f"qwed: {message}", err=True)
     raise SystemExit(CANNOT)
+
+
+def answer_to(question: str) -> str:
+    """What the person says, in small letters; asked on standard error, for a program may be reading the other."""
+    print(shown(question), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(_LONGEST_ANSWER).strip().lower()
 
 
 def print_json(value: Any) -> None:

@@ -72,6 +72,9 @@ def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, capsys: Captu
         message = f"qwed: `{tmp_path}/cahce` is not a directory: nothing is cached there\n"
         assert capsys.readouterr() == ("", message)
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "cache").mkdir()
+    assert main(["cache", "stats", "--cache-dir", str(tmp_path / "cache")]) == 0
+    assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, capsys: Capture) -> None:
@@ -87,3 +90,8 @@ def test_where_nothing_was_ever_cached_nothing_is_counted(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert main(["cache", "stats", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["hits"] == 0
+    assert main(["cache", "clear", "--yes"]) == 0
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "cache").mkdir()
+    assert main(["cache", "stats", "--cache-dir", str(tmp_path / "cache")]) == 0
+    assert list((tmp_path / "cache").iterdir()) == []

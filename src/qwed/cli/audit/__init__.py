@@ -10,7 +10,7 @@ import typer
 
 from qwed.cli.asking import Where, is_local
 from qwed.cli.options import AsJson, DataDir, Organisation, data_dir_of, group
-from qwed.cli.printing import WRONG, print_json, say, shown, sorry
+from qwed.cli.printing import WRONG, answer_to, print_json, say, sorry
 
 _Given = ParamSpec("_Given")
 
@@ -172,9 +172,7 @@ def _erase(
 
 
 def _confirmed(subject: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
+    if sys.stdin is None or sys.stderr is None or not sys.stdin.isatty():
         say("qwed: this cannot be undone, and nobody is there to be asked: add --yes", err=True)
         return False
-    print(f"Everything kept about `{shown(subject)}` will be destroyed. Type yes to go on: ", end="", file=sys.stderr)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() == "yes"
+    return answer_to(f"Everything kept about `{subject}` will be destroyed. Type yes to go on: ") == "yes"
