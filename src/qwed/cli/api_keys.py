@@ -6,7 +6,7 @@ import typer
 
 from qwed.cli.asking import Url, Where, server
 from qwed.cli.options import AsJson, DataDir, group
-from qwed.cli.printing import print_json, say, table
+from qwed.cli.printing import json_of, print_json, say, show_once, sorry, table
 
 _HEADS = ("id", "name", "role", "prefix", "created_at", "revoked_at")
 
@@ -39,12 +39,12 @@ def _create(
 ) -> int:
     with server(Where(url, data_dir)) as client:
         made = client.create_key(name, role)
-    if as_json:
-        print_json(dict(made))
-    else:
         # The secret alone on standard output, so that it can be piped to where it is kept.
+        if not show_once(json_of(dict(made)) if as_json else made["key"]):
+            client.revoke_key(made["id"])
+            sorry(f"the key could not be shown, so it was revoked again ({made['id']}): see where the output goes")
+    if not as_json:
         say(f"{made['id']}: a key for the role {made['role']}; it is not shown again", err=True)
-        say(made["key"])
     return 0
 
 

@@ -48,6 +48,24 @@ def sorry(message: object) -> NoReturn:
     raise SystemExit(CANNOT)
 
 
+def show_once(*lines: str) -> bool:
+    """Whether the lines were written: a secret that nobody could see must not be left behind in silence."""
+    if sys.stdout is None:
+        return False
+    try:
+        print(*map(shown, lines), sep="\n", flush=True)
+    except OSError:
+        _discard_output()
+        return False
+    return True
+
+
+def json_of(value: Any) -> str:
+    """The value as one line of JSON."""
+    # What is not ASCII is escaped, and with it whatever a terminal would obey; one such character is ASCII.
+    return json.dumps(value, default=_plain).replace("\x7f", "\\u007f")
+
+
 def answer_to(question: str) -> str:
     """What the person says, in small letters; asked on standard error, for a program may be reading the other."""
     print(shown(question), end="", file=sys.stderr, flush=True)
@@ -56,8 +74,7 @@ def answer_to(question: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print one JSON value on one line."""
-    # What is not ASCII is escaped, and with it whatever a terminal would obey; one such character is ASCII.
-    print(json.dumps(value, default=_plain).replace("\x7f", "\\u007f"))
+    print(json_of(value))
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,9 @@
 """`qwed api-keys`: made, shown once, listed without secrets, revoked."""
 
 import json
+import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -52,3 +55,31 @@ def test_what_cannot_be_done_is_one_sentence(capsys: pytest.CaptureFixture[str],
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)
     assert told.err.startswith("qwed: ")
+
+
+@pytest.mark.parametrize("output", [">/dev/full", ">&-", "--json >/dev/full"])
+def test_a_key_that_could_not_be_shown_opens_nothing(server: Server, output: str) -> None:
+    name = f"lost in {output}"
+    ran = _redirected(f'api-keys create "{name}" {output}')
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("qwed: the key could not be shown, so it was revoked again (key_")
+    with QWEDClient(server.owner_key, server.base_url) as client:
+        (made,) = [key for key in client.list_keys() if key["name"] == name]
+    assert made["revoked_at"] is not None
+
+
+def test_a_key_is_shown_although_nothing_else_can_be_said() -> None:
+    assert _redirected('api-keys create "all but told" 2>/dev/full').stdout.startswith("qwed_live_")
+
+
+def test_a_token_that_could_not_be_shown_is_said_to_be_lost(server: Server) -> None:
+    ran = _redirected("agents register unheard --principal me >/dev/full")
+    assert ran.returncode == 2
+    (agent_id,) = re.findall("`qwed agents rotate-token (agent_[0-9a-f]+)`", ran.stderr)
+    with QWEDClient(server.owner_key, server.base_url) as client:
+        assert client.get_agent(agent_id).name == "unheard"
+
+
+def _redirected(command: str) -> "subprocess.CompletedProcess[str]":
+    shell = ["/bin/sh", "-c", f'"{sys.executable}" -m qwed.cli {command}']
+    return subprocess.run(shell, capture_output=True, text=True, check=False)

@@ -1,5 +1,6 @@
 """`qwed agents register`, `list`, `show` and `rotate-token`."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from qwed.cli.actions import fields
 from qwed.cli.agents.fields import BUDGET, PERMISSIONS, merged, with_options
 from qwed.cli.asking import Url, Where, server
 from qwed.cli.options import AsJson, DataDir
-from qwed.cli.printing import print_json, say, table
+from qwed.cli.printing import json_of, print_json, say, show_once, sorry, table
 
 AgentId = Annotated[str, typer.Argument(metavar="AGENT", help="its id, agent_...")]
 
@@ -59,12 +60,13 @@ def _register(
 
 def _show_token(agent: Mapping[str, Any], *, as_json: bool) -> None:
     """The one place where a token is shown: on standard output, as lines that a shell or a `.env` file takes."""
+    own = [f"QWED_{name.upper()}={shlex.quote(agent[name])}" for name in ("agent_id", "agent_token")]
+    if not show_once(*([json_of(dict(agent))] if as_json else own)):
+        again = f"`qwed agents rotate-token {agent['agent_id']}`"
+        sorry(f"the agent is there, but its token could not be shown: see where the output goes, then {again}")
     if as_json:
-        print_json(dict(agent))
         return
     say(f"{agent['name']}: {agent['type']}, trust level {agent['trust_level']}, for {agent['principal_id']}", err=True)
-    say(f"QWED_AGENT_ID={agent['agent_id']}")
-    say(f"QWED_AGENT_TOKEN={agent['agent_token']}")
     say("the token is shown this once: keep it where only the agent can read it", err=True)
 
 
