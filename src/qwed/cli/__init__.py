@@ -1,11 +1,13 @@
 """The `qwed` command."""
 
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 done or verified, 1 refused or something is wrong, 2 it could not be done."""
+    _keep_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["hook"] and "-h" not in given:
         return _hook(given[1:])
@@ -13,6 +15,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from qwed.cli.printing import quietly
 
     return quietly(lambda: _app(given))
+
+
+def _keep_standard_streams() -> None:
+    """See to it that no file and no connection of ours takes the place of a stream that is closed.
+
+    What stands there instead still fails whoever reads or writes it: nobody is to take it for heard.
+    """
+    for number, unfit in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, unfit)
 
 
 def _app(given: list[str]) -> int:

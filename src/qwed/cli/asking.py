@@ -101,7 +101,7 @@ def engines_told() -> Iterator[None]:
 
 def working(what: str) -> AbstractContextManager[Any]:
     """Shows that something goes on, to a person at a terminal and to nobody else."""
-    return console(err=True).status(what) if sys.stderr is not None and sys.stderr.isatty() else nullcontext()
+    return console(err=True).status(what) if sys.stderr.isatty() else nullcontext()
 
 
 def read_text(given: str | None, file: str | None, name: str) -> str | None:

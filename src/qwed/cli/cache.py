@@ -65,7 +65,7 @@ def _clear(
 
 def _is_meant(directory: Path) -> bool:
     """What the person says; silence is no."""
-    if sys.stdin is None or sys.stderr is None:
+    if sys.stdin is None:
         sorry("nobody is there to be asked: add --yes")
     return answer_to(f"remove every entry of {directory}? [y/N] ") in ("y", "yes")
 

@@ -3,12 +3,13 @@
 Whatever comes from a server, a file or the log goes through `shown`, `say`, `table` or `print_json`.
 """
 
+import errno
 import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,10 +31,17 @@ def shown(text: object) -> str:
 
 def say(text: object, style: str | None = None, *, err: bool = False) -> None:
     """Print one line; a style such as `bold red` is for terminals alone."""
+    try:
+        _print(text, style, err=err)
+    except OSError:
+        if not err:
+            raise
+        # Where nobody hears why, the exit code says it.
+        _discard(sys.stderr)
+
+
+def _print(text: object, style: str | None, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
-    if stream is None:
-        # Closed: `print` would take the other one.
-        return
     if style is None or not _coloured(stream):
         print(shown(text), file=stream)
         return
@@ -50,14 +58,12 @@ def sorry(message: object) -> NoReturn:
 
 def show_once(*lines: str) -> bool:
     """Whether the lines were written: a secret that nobody could see must not be left behind in silence."""
-    if sys.stdout is None:
-        return False
     try:
         print(*map(shown, lines), sep="\n", flush=True)
     except OSError:
-        _discard_output()
+        _discard(sys.stdout)
         return False
-    return True
+    return not isinstance(sys.stdout, _Nobody)
 
 
 def json_of(value: Any) -> str:
@@ -137,7 +143,9 @@ def _coloured(stream: TextIO | None) -> bool:
 
 def quietly(run: Callable[[], int | None]) -> int:
     """Run a command; a reader who leaves, as `head` does, and a person who stops it are no errors of ours."""
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or _Nobody()
+        setattr(sys, name, stream)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -145,10 +153,10 @@ def quietly(run: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return _STOPPED
     except BrokenPipeError:
-        _discard_output()
+        _discard(sys.stdout)
         return _NOBODY_LISTENS
     except OSError as error:
-        _discard_output()
+        _discard(sys.stdout)
         where = f": {error.filename}" if error.filename else ""
         say(f"qwed: {error.strerror or error}{where}", err=True)
         return CANNOT
@@ -159,15 +167,30 @@ def _finished(run: Callable[[], int | None]) -> int:
         code: object = run()
     except SystemExit as end:
         code = end.code
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    sys.stdout.flush()
     if isinstance(code, str):
         say(f"qwed: {code}", err=True)
         return CANNOT
     return code if isinstance(code, int) else 0
 
 
-def _discard_output() -> None:
+def _discard(stream: TextIO) -> None:
     # What is still in the buffer is for nobody; without this the interpreter would complain at its end.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(stream, io.TextIOWrapper):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Nobody(io.TextIOBase):
+    """What stands in for a stream that is closed: whatever is said to it is said to nobody."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def fileno(self) -> int:
+        """None: where bytes are to go, somebody has to be."""
+        raise OSError(errno.EBADF, "the output is closed")
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """As above."""
+        raise OSError(errno.EBADF, "the output is closed")

@@ -267,3 +267,43 @@ def test_a_command_without_a_standard_output_still_has_its_exit_code(history: Hi
     command = f'"{sys.executable}" -m qwed.cli audit verify --data-dir "{history.data}" >&-'
     ran = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "redirected", "code"),
+    [
+        ("audit export --data-dir DATA", ">&-", 2),
+        ("report agent_x --url http://127.0.0.1:9", ">&-", 2),
+        ("audit verify --data-dir DATA", "2>&-", 0),
+        ("approvals list --url http://127.0.0.1:9", "2>/dev/full", 2),
+        ("--nonsense", "2>/dev/full", 2),
+    ],
+)
+def test_a_stream_that_nobody_reads_changes_no_exit_code(
+    command: str, redirected: str, code: int, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QWED_API_KEY", "qwed_live_k")
+    shell = f'"{sys.executable}" -m qwed.cli {command} {redirected}'.replace("DATA", str(history.data))
+    ran = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert ran.returncode == code
+    assert "Traceback" not in ran.stderr
+
+
+def test_nothing_that_is_opened_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = f"""
+import os
+from qwed.cli import main
+assert main(["--version"]) == 0
+number = os.open({str(told)!r}, os.O_RDWR | os.O_CREAT)
+lost = 0
+for stream in (1, 2):
+    try:
+        os.write(stream, b"astray")
+    except OSError:
+        lost += 1
+os.write(number, f"{{number > 2}} {{lost}}".encode())
+"""
+    shell = ["/bin/sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, program]
+    assert subprocess.run(shell, check=False).returncode == 0
+    assert told.read_text() == "True 2"

@@ -172,7 +172,7 @@ def _erase(
 
 
 def _confirmed(subject: str) -> bool:
-    if sys.stdin is None or sys.stderr is None or not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         say("qwed: this cannot be undone, and nobody is there to be asked: add --yes", err=True)
         return False
     return answer_to(f"Everything kept about `{subject}` will be destroyed. Type yes to go on: ") == "yes"

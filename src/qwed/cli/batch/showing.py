@@ -192,7 +192,7 @@ class NoBar:
 @contextmanager
 def progress(stream: BinaryIO) -> Iterator[Bar | NoBar]:
     """A bar on stderr where that is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield NoBar()
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
