@@ -1,9 +1,6 @@
 """`qwed report`: what an auditor is handed about an agent, as a file."""
 
-import os
 import sys
-import tempfile
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +10,7 @@ import typer
 from qwed.cli.agents.activity import From, To
 from qwed.cli.agents.registering import AgentId
 from qwed.cli.asking import STDIN, Url, Where, server, working
+from qwed.cli.files import whole_file
 from qwed.cli.options import DataDir
 from qwed.cli.printing import print_json, say, shown, sorry
 
@@ -79,22 +77,7 @@ def _print(content: bytes) -> None:
 
 def _write(file: Path, content: bytes) -> None:
     try:
-        # A device or a pipe is written to; only a file is put in the place of another.
-        if file.exists() and not file.is_file():
-            file.write_bytes(content)
-        else:
-            _replace(file.resolve(), content)
+        with whole_file(file, private=True) as out:
+            out.write(content)
     except (OSError, ValueError) as error:
         sorry(f"`{file}` cannot be written: {getattr(error, 'strerror', None) or 'it is no name of a file'}")
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """All of it or nothing: the file that was there stays until the new one is whole."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".qwed-report.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(name, file)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)

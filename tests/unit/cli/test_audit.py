@@ -832,6 +832,18 @@ def test_a_slip_of_the_pen_is_answered_in_one_sentence(name: str, history: Histo
     assert expected in ran.err
 
 
+def test_an_export_that_the_disk_has_no_room_for_leaves_what_was_there(history: History, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "log"
+    file.parent.mkdir()
+    file.write_text("the one of last week")
+    place = f'--data-dir "{history.data}" --organisation "{history.first}" --output "{file}"'
+    shell = f'ulimit -f 8; exec "{sys.executable}" -m qwed.cli audit export {place}'
+    ran = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (2, f"qwed: {file} cannot be written: File too large\n")
+    assert [each.name for each in file.parent.iterdir()] == ["log"]
+    assert file.read_text() == "the one of last week"
+
+
 def test_an_export_is_not_written_among_the_files_of_the_server(history: History, tmp_path: Path, run: Run) -> None:
     place = ("--data-dir", history.data, "--organisation", history.first)
     assert run("export", *place, "--output", history.data / "qwed.db").code == 2

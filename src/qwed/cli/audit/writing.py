@@ -1,13 +1,15 @@
 """Writing an export: whose log it is, which keys open it, and the file it goes to."""
 
 import os
-import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from qwed.cli.audit.export import Opened, export_lines, nothing
 from qwed.cli.audit.keys import master_in, published_in, subject_keys
+from qwed.cli.files import whole_file
 from qwed.ledger.vault import MASTER_FILE
 from qwed.store.reader import Reader, Unreadable, open_reader
 
@@ -50,16 +52,17 @@ def one_log(reader: Reader, organisation: str | None) -> str:
     return organisation
 
 
-def _opened(output: Path | None, directory: Path, *, private: bool) -> BinaryIO:
+@contextmanager
+def _opened(output: Path | None, directory: Path, *, private: bool) -> Iterator[BinaryIO]:
     """The place to write to; a file with content in it is readable by its owner alone."""
     if output is None:
-        return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
+            yield out
+        return
     if output.resolve().parent == directory.resolve():
         raise Unreadable(f"{output} would lie among the files of the server: choose another --output")
     try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
-        if private and stat.S_ISREG(os.fstat(handle).st_mode):
-            os.fchmod(handle, 0o600)
+        with whole_file(output, private=private) as out:
+            yield out
     except OSError as error:
         raise Unreadable(f"{output} cannot be written: {error.strerror}") from None
-    return os.fdopen(handle, "wb")
