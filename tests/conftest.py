@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import tables
+from tests.support import figures, tables
 from tests.support.server import Server
 from tests.support.workers import end_workers
 
@@ -23,7 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    figures.register(config)
     # A shell has what it runs in the background ignore these, and the programs that tests start would ignore them too.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:

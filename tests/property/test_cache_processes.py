@@ -10,6 +10,7 @@ import pytest
 
 from qwed_sdk.cache import MAX_ENTRIES, VerificationCache
 from tests.property.cache_hammer import BEGUN
+from tests.support.figures import Figure, campaign
 
 ROOT = Path(__file__).parents[2]
 LOOKUPS = 100_000
@@ -61,7 +62,8 @@ def test_two_processes_and_one_that_is_killed_share_a_file_without_a_wrong_answe
 
 
 @pytest.mark.drill
-def test_processes_killed_again_and_again_leave_a_whole_file(tmp_path: Path) -> None:
+@campaign("P1", "kills of clients that share a cache")
+def test_processes_killed_again_and_again_leave_a_whole_file(tmp_path: Path, figure: Figure) -> None:
     directory = tmp_path / "cache"
     steady = start(directory, 0, LOOKUPS)
     assert has_begun(steady)
@@ -70,5 +72,6 @@ def test_processes_killed_again_and_again_leave_a_whole_file(tmp_path: Path) -> 
         assert has_begun(killed)
         killed.kill()
         killed.communicate()
+        figure("kills", 1)
     assert tally(steady)["crossed"] == 0
     require_whole(directory)

@@ -30,6 +30,7 @@ from tests.property.machine import (
     Machine,
 )
 from tests.property.model import Said
+from tests.support.figures import Figure, campaign
 
 
 class Protocol(Machine):
@@ -310,8 +311,10 @@ def test_2500_steps_show_no_difference_to_the_model() -> None:
 
 
 @pytest.mark.drill
-def test_100000_steps_show_no_difference_to_the_model() -> None:
+@campaign("P1 P2 P3 P10", "random walks beside a model")
+def test_100000_steps_show_no_difference_to_the_model(figure: Figure) -> None:
     _begin()
     while Machine.steps_played < 100_000:
         _play(200, by_lot=True)
+    figure("steps", Machine.steps_played)
     assert _unmet() == []

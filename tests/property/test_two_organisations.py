@@ -19,6 +19,7 @@ import pytest
 from qwed.api.openapi import document
 from qwed.api.routes import ROUTES, Route
 from tests.support.answers import answer_to
+from tests.support.figures import Figure, campaign
 from tests.support.server import Server
 from tests.support.tenants import BODIES, ROLES, SHARED_TOOL, Tenant, asking, body_of, found, furnish, shape_of
 
@@ -205,8 +206,12 @@ def test_400_requests_of_one_organisation_find_nothing_of_another(client: httpx.
 
 
 @pytest.mark.drill
-def test_5000_requests_of_one_organisation_find_nothing_of_another(client: httpx.Client, tenants: Tenants) -> None:
+@campaign("P7", "one organisation looks for another")
+def test_5000_requests_of_one_organisation_find_nothing_of_another(
+    client: httpx.Client, tenants: Tenants, figure: Figure
+) -> None:
     asked = _campaign(client, tenants, 5_000, seed=secrets.randbits(32))
+    figure("requests", 5_000)
     assert sorted(asked) == sorted(OPERATIONS.values())
 
 

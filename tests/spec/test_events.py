@@ -18,6 +18,7 @@ from tests.spec.conftest import House, People
 from tests.spec.sections import spec
 from tests.support import narrow_server
 from tests.support.ears import Ear
+from tests.support.figures import Figure, campaign
 from tests.support.scrape import Scrape
 from tests.support.server import SERVE, Server
 
@@ -372,8 +373,10 @@ def test_who_listens_across_a_kill_and_a_restart_misses_nothing_and_hears_nothin
 
 @spec("B")
 @pytest.mark.drill
-def test_who_listens_across_many_kills_misses_nothing_and_hears_nothing_twice(place: Path) -> None:
+@campaign("P5", "kills under whoever listens")
+def test_who_listens_across_many_kills_misses_nothing_and_hears_nothing_twice(place: Path, figure: Figure) -> None:
     _listen_across(place, kills=20)
+    figure("kills", 20)
 
 
 @spec("B")

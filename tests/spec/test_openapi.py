@@ -27,6 +27,7 @@ from qwed.api.examples import EXAMPLES, Example
 from qwed.api.openapi import document
 from qwed.api.routes import ROUTES
 from tests.spec.sections import spec
+from tests.support.figures import Figure, campaign
 from tests.support.sampling import Sampler
 from tests.support.server import Server
 
@@ -204,11 +205,15 @@ def test_an_agent_and_a_stranger_are_answered_as_the_document_says(case: Case, v
 
 @spec("B")
 @pytest.mark.drill
+@campaign("P4 P6", "random requests against the document")
 @pytest.mark.parametrize("who", ["owner", "agent", "nobody"])
 @FULL.parametrize()
 @LONG
-def test_whoever_asks_at_length_is_answered_as_the_document_says(case: Case, visitor: Visitor, who: str) -> None:
+def test_whoever_asks_at_length_is_answered_as_the_document_says(
+    case: Case, visitor: Visitor, who: str, figure: Figure
+) -> None:
     require_truth(case, visitor.ask(case, who), who)
+    figure("requests", 1)
 
 
 Told = dict[tuple[str, str], list[str]]

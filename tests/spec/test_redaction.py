@@ -23,6 +23,7 @@ from qwed.words import sha256_of
 from tests.conftest import Asking
 from tests.spec.sections import spec
 from tests.support.ears import Ear
+from tests.support.figures import Figure, campaign
 from tests.support.receivers import Receiver, answering
 from tests.support.server import Server
 from tests.support.tables import rows
@@ -651,9 +652,12 @@ def test_no_file_and_no_table_holds_a_secret_plain_escaped_encoded_or_hashed(lef
 
 @spec("7.1")
 @pytest.mark.drill
-def test_every_secret_in_every_place_stands_nowhere(tmp_path: Path) -> None:
+@campaign("P7", "secrets in every place")
+def test_every_secret_in_every_place_stands_nowhere(tmp_path: Path, figure: Figure) -> None:
     left = _attacked(tmp_path, 15)
-    assert left.found_in([*left.answers, *left.told, *left.outside, *left.printed, *left.files]) == []
+    looked_in = [*left.answers, *left.told, *left.outside, *left.printed, *left.files]
+    figure("texts without a secret", len(looked_in))
+    assert left.found_in(looked_in) == []
 
 
 _SPELLINGS: dict[str, Callable[[bytes], bytes]] = {

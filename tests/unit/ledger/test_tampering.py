@@ -16,6 +16,7 @@ import pytest
 
 from qwed.ledger.verifier import Tree, check_log, leaf_hash, verify_consistency, verify_inclusion
 from tests.support import rfc6962
+from tests.support.figures import Figure, campaign
 from tests.support.logs import NODE, Log, Node, leaf, log_of, roots, sealed
 
 COUNT = 10_000
@@ -338,30 +339,38 @@ def test_no_proof_of_the_changed_log_leads_to_an_old_head(size: int) -> None:
 
 
 @pytest.mark.drill
+@campaign("P5", "changed logs")
 @pytest.mark.parametrize("size", range(1, 65))
-def test_every_change_of_any_log_of_up_to_64_entries_contradicts_the_heads_that_cover_it(size: int) -> None:
+def test_every_change_of_any_log_of_up_to_64_entries_contradicts_the_heads_that_cover_it(
+    size: int, figure: Figure
+) -> None:
     require_found(size)
+    figure("logs searched whole", 1)
 
 
 @pytest.mark.drill
+@campaign("P5", "changed logs")
 @pytest.mark.parametrize("size", [16, 33, 64])
-def test_every_change_of_a_log_is_found_in_its_export_under_every_style(size: int) -> None:
+def test_every_change_of_a_log_is_found_in_its_export_under_every_style(size: int, figure: Figure) -> None:
     small, chance = _every_head(size), random.Random(size)
     for tampered in itertools.islice(every_change(small.leaves), 0, None, 1 if size < 64 else 4):
         if tampered.at < size:
             style = chance.choice([*STYLES])
             assert "the given head" in findings(export(small, tampered, style), covering(small, tampered, chance))
+            figure("changes found", 1)
 
 
 @pytest.mark.drill
+@campaign("P5", "changed logs")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_change_at_each_of_ten_thousand_places_contradicts_an_old_head(
-    attack: str, log: Log, trees: list[Tree]
+    attack: str, log: Log, trees: list[Tree], figure: Figure
 ) -> None:
     chance = random.Random(f"{attack} everywhere")
     for at in range(0, COUNT, 50 if attack in ("fork", "rewrite") else 1):
         tampered = ATTACKS[attack](log.leaves, at, chance)
         nearest = next(size for size in log.heads if size > tampered.at)
         assert contradicts(log.heads[nearest], tampered, trees), (attack, at)
+        figure("changes found", 1)
         if at % 50 == 0:
             assert contradicts(covering(log, tampered, chance), tampered, trees), (attack, at)

@@ -19,6 +19,7 @@ from joserfc.jwk import ECKey, KeySet
 
 from qwed.ledger.tokens import Checked, check_attestation, check_chain
 from qwed.ledger.verifier import Invalid, read_head
+from tests.support.figures import Figure, campaign
 from tests.support.logs import LOG_ID, NODE, NOW, ORDER, Node, b64, claims, text, unb64
 
 ROWS = [json.loads(line) for line in (Path(__file__).parents[2] / "data" / "tokens.jsonl").read_text().splitlines()]
@@ -305,8 +306,11 @@ def test_six_thousand_mangled_tokens_are_refused_for_their_reasons() -> None:
 
 
 @pytest.mark.drill
-def test_a_hundred_thousand_changed_and_mangled_tokens_are_refused_for_their_reasons() -> None:
-    assert require_refused(byte_changes(71)).total() + require_refused(manglings(45_000)).total() > 100_000
+@campaign("P5", "changed attestations")
+def test_a_hundred_thousand_changed_and_mangled_tokens_are_refused_for_their_reasons(figure: Figure) -> None:
+    refused = require_refused(byte_changes(71)).total() + require_refused(manglings(45_000)).total()
+    figure("changed tokens refused", refused)
+    assert refused > 100_000
 
 
 # Who is trusted, when, and what was taken back

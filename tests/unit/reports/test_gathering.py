@@ -25,6 +25,7 @@ from qwed.ledger import verifier
 from qwed.reports.data import MOST_LISTED
 from qwed.store.agent import Agent
 from tests.support.clock import HandClock
+from tests.support.figures import Figure, campaign
 from tests.support.histories import write_history
 
 Json = dict[str, Any]
@@ -278,7 +279,8 @@ def test_the_head_of_a_report_alone_can_be_asked_for(bench: Bench) -> None:
 
 
 @pytest.mark.drill
-def test_fifty_thousand_activities_are_reported_within_bounds(tmp_path: Path) -> None:
+@campaign("P6", "a report of 50,000 activities")
+def test_fifty_thousand_activities_are_reported_within_bounds(tmp_path: Path, figure: Figure) -> None:
     """Memory is bounded by the ids, not by the content; every format has every activity."""
     import tracemalloc
 
@@ -294,6 +296,7 @@ def test_fifty_thousand_activities_are_reported_within_bounds(tmp_path: Path) ->
             assert report.data.activity_count == 50_001
             assert size > 500_000
             assert peak < 64 << 20, (form, peak)
+            figure("activities reported", 50_001)
 
 
 def test_the_printed_steps_lead_from_the_report_to_a_checked_log(
