@@ -1,8 +1,12 @@
 """Many callers at once: bare HTTP/1.1 over sockets, so that what races is the server and not the client."""
 
 import asyncio
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -53,17 +57,27 @@ def message(path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> b
     return "\r\n".join([*lines, "", ""]).encode() + data
 
 
-def asked_at_once(base_url: str, messages: Sequence[bytes], lines: int) -> list[Heard | None]:
+def asked_at_once(
+    base_url: str, messages: Sequence[bytes], lines: int, on_answer: Callable[[int], None] | None = None
+) -> list[Heard | None]:
     """Every answer in the order of the messages, over so many connections; None where the server was gone.
 
-    All connections are open before the first message leaves.
+    All connections are open before the first message leaves. `on_answer` is told how many answers have come so far,
+    on the event loop and from none on.
     """
-    return asyncio.run(_ask_all(base_url, messages, lines))
+    return asyncio.run(_ask_all(base_url, messages, lines, on_answer))
 
 
-async def _ask_all(base_url: str, messages: Sequence[bytes], count: int) -> list[Heard | None]:
+async def _ask_all(
+    base_url: str, messages: Sequence[bytes], count: int, on_answer: Callable[[int], None] | None
+) -> list[Heard | None]:
     lines = [await dial(base_url) for _ in range(min(count, len(messages)))]
     heard: list[Heard | None] = [None] * len(messages)
+    answers = itertools.count()
+
+    def tell() -> None:
+        if on_answer is not None:
+            on_answer(next(answers))
 
     async def keep_asking(number: int) -> None:
         for place in range(number, len(messages), len(lines)):
@@ -71,8 +85,36 @@ async def _ask_all(base_url: str, messages: Sequence[bytes], count: int) -> list
                 heard[place] = await lines[number].ask(messages[place])
             except _GONE:
                 return
+            tell()
 
+    tell()
     await asyncio.gather(*(keep_asking(number) for number in range(len(lines))))
     for line in lines:
         line.close()
     return heard
+
+
+class Clients:
+    """Several processes that ask at the same time, each over connections of its own."""
+
+    def __init__(self, processes: ProcessPoolExecutor, count: int, lines: int) -> None:
+        self._processes = processes
+        self._count = count
+        self._lines = lines
+
+    def ask(self, base_url: str, messages: Sequence[bytes]) -> list[Heard | None]:
+        """Every answer in the order of the messages; None where the server was gone."""
+        count = self._count
+        shares = [messages[client::count] for client in range(count)]
+        heard: list[Heard | None] = [None] * len(messages)
+        answers = self._processes.map(asked_at_once, [base_url] * count, shares, [self._lines] * count)
+        for client, share in enumerate(answers):
+            heard[client::count] = share
+        return heard
+
+
+@contextmanager
+def clients(count: int, lines: int) -> Iterator[Clients]:
+    """So many client processes, with so many connections each."""
+    with ProcessPoolExecutor(count, get_context("spawn")) as processes:
+        yield Clients(processes, count, lines)
