@@ -170,6 +170,31 @@ def test_a_disk_that_can_neither_be_written_nor_read_does_not_end_the_writer(
     house.require_memory_equals_disk(tmp_path / "copy")
 
 
+def test_a_surprise_of_our_own_in_the_writer_is_a_refusal_and_the_writer_goes_on(house: House, tmp_path: Path) -> None:
+    real = house.writer._sequencer
+    house.writer._sequencer = Failing(real, "integrate", RuntimeError("surprise"))
+    answers = [house.ask() for _ in range(3)]
+    house.writer._sequencer = real
+    assert [(answer.decision, answer.error["code"]) for answer in answers] == [("DENIED", "QWED-SYS-002")] * 3
+    assert house.ask().decision == "APPROVED"
+    house.require_memory_equals_disk(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("told", ["on_commit", "on_distrust"])
+def test_whoever_fails_when_told_of_a_write_does_not_end_the_writer(
+    house: House, tmp_path: Path, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = getattr(house.store, told)
+    setattr(house.store, told, Failing(real, "__call__", RuntimeError("surprise")).__call__)
+    with failing_at(WRITE_BATCH)(house):
+        assert house.ask().error["code"] == "QWED-SYS-002"
+    kept = house.ask()
+    setattr(house.store, told, real)
+    assert (kept.decision, house.ask().decision) == ("APPROVED", "APPROVED")
+    assert "surprise after a write" in caplog.messages
+    house.require_memory_equals_disk(tmp_path / "copy")
+
+
 def test_a_settlement_that_fails_before_it_is_written_leaves_memory_as_it_was(house: House, tmp_path: Path) -> None:
     def cannot(_settled: Any) -> bytes:
         raise MemoryError

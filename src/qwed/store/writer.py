@@ -4,6 +4,7 @@ Append-only rows are written as they are. Rows that are overwritten (a conversat
 once per batch, in their last state: the batch is one transaction, so no state in between could ever be seen.
 """
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -110,8 +111,10 @@ def _sums(batch: list[Write]) -> list[Row]:
     return [(*key, *total) for key, total in sums.items()]
 
 
-FAILURES = (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, MemoryError)
-"""Whatever a write can raise: the thread answers for everyone, so it must outlive each of them."""
+FAILURES = (Exception,)
+"""Whatever a write can raise, a surprise of our own too: the thread answers for everyone, so it must outlive it."""
+
+_log = logging.getLogger("qwed.store")
 
 
 class GroupWriter:
@@ -172,7 +175,11 @@ class GroupWriter:
                 return
             batch = [first]
             stop = self._gather(batch)
-            self._commit(batch)
+            try:
+                self._commit(batch)
+            except FAILURES:
+                # Not the write itself, which answers for its failures: somebody who is told of it.
+                _log.exception("surprise after a write")
             if stop:
                 return
 
@@ -203,12 +210,14 @@ class GroupWriter:
         self._on_commit(grown.heads, any(write.tells for write in batch))
 
     def _fail(self, batch: list[Write], error: Exception) -> None:
-        self._sequencer.forget()
-        self._on_failure()
         failure = StoreError(f"could not write: {error}")
         for write in batch:
             write.ticket.fail(failure)
-        announce(write.ticket for write in batch)
+        try:
+            self._sequencer.forget()
+            self._on_failure()
+        finally:
+            announce(write.ticket for write in batch)
 
 
 def _placed(write: Write, grown: Integration) -> Any:
