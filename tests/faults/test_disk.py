@@ -13,6 +13,7 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
+from qwed.store import writer
 from qwed.store.conversation import Step
 from qwed.store.protocol import Activity, Memory, Settlement, StoreError
 from qwed.store.usage import Charge
@@ -193,6 +194,23 @@ def test_whoever_fails_when_told_of_a_write_does_not_end_the_writer(
     assert (kept.decision, house.ask().decision) == ("APPROVED", "APPROVED")
     assert "surprise after a write" in caplog.messages
     house.require_memory_equals_disk(tmp_path / "copy")
+
+
+def test_what_memory_cannot_make_room_for_is_refused_and_not_kept_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_UNREAD", 3)
+    with qwed.open(":memory:") as gate:
+        inline: Any = gate.services.store._writer  # type: ignore[attr-defined]
+        inline.flush()
+        real, inline._sequencer = inline._sequencer, Failing(inline._sequencer, "integrate", MemoryError())
+        kept = [writer.Write() for _ in range(3)]
+        for write in kept:
+            inline.submit(write)
+        with pytest.raises(StoreError, match="could not write"):
+            inline.submit(writer.Write())
+        assert inline._waiting == kept
+        inline._sequencer = real
+        inline.submit(writer.Write())
+        assert len(inline._waiting) == 1
 
 
 def test_a_settlement_that_fails_before_it_is_written_leaves_memory_as_it_was(house: House, tmp_path: Path) -> None:

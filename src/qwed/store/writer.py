@@ -263,12 +263,13 @@ class InlineWriter:
 
     def submit(self, write: Write) -> Ticket[Any]:
         """Take one write; it is readable from now on, which is all that memory can promise."""
+        # Before it is taken: what cannot make room for it must not keep it either.
+        if len(self._waiting) >= _UNREAD or self._size >= LARGEST_BATCH:
+            self.flush()
         self._waiting.append(write)
         self._size += write.size
         write.ticket.complete(write.result)
         write.ticket.done = True
-        if len(self._waiting) >= _UNREAD or self._size >= LARGEST_BATCH:
-            self.flush()
         if write.activities:
             self._on_commit({row[0] for row in write.activities}, write.tells)
         return write.ticket
