@@ -4,7 +4,6 @@ A leaf says of its content only an HMAC under a salt that is derived from the sa
 is given salt and content can check it, and afterwards nobody can so much as guess what it was.
 """
 
-import hmac
 import os
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -13,6 +12,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from qwed.ledger.files import read_private, write_private
+from qwed.ledger.keyed import Keyed, mac
 
 MASTER_FILE = "vault.key"
 _KEY_BYTES = 32
@@ -30,8 +30,8 @@ class SubjectKey:
 
     def __init__(self, subject_id: str, key: bytes) -> None:
         self.subject_id = subject_id
-        self._aead = AESGCM(hmac.digest(key, b"seal", "sha256"))
-        self._salts = hmac.digest(key, b"commit", "sha256")
+        self._aead = AESGCM(mac(key, b"seal"))
+        self._salts = Keyed(mac(key, b"commit"))
 
     def seal(self, place: str, text: str) -> str:
         """The text as only this key opens it, and only at its place."""
@@ -48,30 +48,28 @@ class SubjectKey:
 
     def salt(self, place: str) -> bytes:
         """What the commitment at a place is made with."""
-        return hmac.digest(self._salts, place.encode(), "sha256")
+        return self._salts.digest(place.encode())
 
     def commitment(self, place: str, text: str) -> str:
         """What a leaf says about its content."""
-        return hmac.digest(self.salt(place), text.encode(), "sha256").hex()
+        return mac(self.salt(place), text.encode()).hex()
 
 
 class Master:
     """The node's own key, under which the keys of the subjects are kept: the database alone opens nothing."""
 
     def __init__(self, key: bytes) -> None:
-        self._aead = AESGCM(hmac.digest(key, b"wrap", "sha256"))
-        self._names = hmac.digest(key, b"name", "sha256")
-        self._fingerprints = hmac.digest(key, b"fingerprint", "sha256")
+        self._aead = AESGCM(mac(key, b"wrap"))
+        self._names = Keyed(mac(key, b"name"))
+        self._fingerprints = Keyed(mac(key, b"fingerprint"))
 
     def name(self, organisation_id: str, subject: str) -> str:
         """What a subject is filed under: the same every time, and telling nothing of who it is."""
-        return hmac.digest(
-            self._names, f"{organisation_id}\x00{subject}".encode("utf-8", "surrogatepass"), "sha256"
-        ).hex()
+        return self._names.digest(f"{organisation_id}\x00{subject}".encode("utf-8", "surrogatepass")).hex()
 
     def fingerprint(self, text: str) -> str:
         """A hash to compare with later ones, which nobody without this key can guess the text from."""
-        return hmac.digest(self._fingerprints, text.encode("utf-8", "surrogatepass"), "sha256").hex()
+        return self._fingerprints.digest(text.encode("utf-8", "surrogatepass")).hex()
 
     def make(self, subject_id: str) -> tuple[SubjectKey, bytes]:
         """A new key, and the form it is kept in."""

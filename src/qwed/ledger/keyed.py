@@ -1,0 +1,39 @@
+"""HMAC-SHA256 (RFC 2104), asked for four times in every decision.
+
+`hmac.digest` works out both blocks of the key anew each time, and gives up the interpreter lock, which a busy writer
+does not give back at once. Here the lock is kept, and a key that stays has its blocks hashed once.
+"""
+
+from hashlib import sha256
+
+_BLOCK = 64
+_INNER = bytes(each ^ 0x36 for each in range(256))
+_OUTER = bytes(each ^ 0x5C for each in range(256))
+
+
+def mac(key: bytes, message: bytes) -> bytes:
+    """The HMAC of a message under a key that is used once."""
+    block = _block(key)
+    return sha256(block.translate(_OUTER) + sha256(block.translate(_INNER) + message).digest()).digest()
+
+
+class Keyed:
+    """The HMAC of many messages under one key."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = _block(key)
+        self._inner = sha256(block.translate(_INNER))
+        self._outer = sha256(block.translate(_OUTER))
+
+    def digest(self, message: bytes) -> bytes:
+        """The HMAC of a message."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()
+
+
+def _block(key: bytes) -> bytes:
+    return (key if len(key) <= _BLOCK else sha256(key).digest()).ljust(_BLOCK, b"\0")
