@@ -149,9 +149,7 @@ def named_numbers(lowered: str) -> Iterator[Finding]:
     tried = 0
     # A text is mostly words, and few of them stand before a number.
     before = "\n".join({part[-_LONGEST_CONTEXT:] for part in _NUMBERS.split(lowered)[:-1] if len(part) > 2})
-    for word, rows in _BY_WORD.items() if before else ():
-        if word not in before:
-            continue
+    for word in [each for each in _BY_WORD if each in before]:
         at = lowered.find(word)
         while at >= 0:
             tried += 1
@@ -160,7 +158,7 @@ def named_numbers(lowered: str) -> Iterator[Finding]:
                 return
             end = at + len(word)
             if not (lowered[at - 1 : at].isalnum() or lowered[end : end + 1].isalpha()):
-                yield from _behind(rows, lowered, end)
+                yield from _behind(_BY_WORD[word], lowered, end)
             at = lowered.find(word, end)
 
 

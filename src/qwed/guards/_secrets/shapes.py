@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from qwed.guards._secrets.providers import PROVIDERS
@@ -12,6 +12,7 @@ from qwed.guards.text import UNSCANNED, Finding
 MAX_WRAPPED = 2_000
 """Runs of base64 that are opened in one text; past it the rest is reported as unscanned."""
 _SHORTEST = 16
+_LONG = 1_000
 
 
 class _Shape(NamedTuple):
@@ -23,6 +24,9 @@ class _Shape(NamedTuple):
 
 # Every repetition is bounded or cannot start again inside its own run, so a scan is linear.
 _SHAPES = tuple(_Shape(kind, tuple(anchors.split()), re.compile(pattern)) for kind, anchors, pattern in PROVIDERS)
+_BY_ANCHOR = {
+    each: tuple(shape for shape in _SHAPES if each in shape.anchors) for row in _SHAPES for each in row.anchors
+}
 _DUMMY = re.compile(
     r"(?i)x{6,}|\*{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
     r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]"
@@ -57,11 +61,20 @@ def token_shapes(text: str, runs: str) -> Iterator[Finding]:
     """Every token of a known provider."""
     if not runs:
         return
-    # A text that lacks a letter of the anchor lacks the anchor, which is told sooner.
-    letters = frozenset(runs)
-    for kind, anchors, pattern in _SHAPES:
-        if any(letters.issuperset(each) and each in runs for each in anchors) and pattern.search(runs):
+    for kind, _anchors, pattern in dict.fromkeys(
+        shape for each in _those_in(runs, _BY_ANCHOR) for shape in _BY_ANCHOR[each]
+    ):
+        if pattern.search(runs):
             yield from _real(kind, pattern, text)
+
+
+def _those_in(runs: str, words: Iterable[str]) -> list[str]:
+    """The words that stand in a text. Asked of every action, and so in one flat row: nested, it cost ten times this."""
+    if len(runs) > _LONG:
+        # Looking through a long text takes longer than telling that it lacks a letter of the word.
+        letters = frozenset(runs)
+        words = [each for each in words if letters.issuperset(each)]
+    return [each for each in words if each in runs]
 
 
 def _real(kind: str, pattern: re.Pattern[str], text: str) -> Iterator[Finding]:
@@ -97,8 +110,7 @@ def wrapped_tokens(text: str, runs: str) -> Iterator[Finding]:
     """Runs of base64 that hold a token or a private key."""
     if not runs:
         return
-    letters = frozenset(runs)
-    present = [each for each in _FRAGMENTS if letters.issuperset(each) and each in runs]
+    present = _those_in(runs, _FRAGMENTS)
     opened = 0
     for match in _RUN.finditer(text) if present else ():
         if not any(fragment in match[0] for fragment in present):
