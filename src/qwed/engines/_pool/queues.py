@@ -4,11 +4,11 @@ import itertools
 import math
 import socket
 import threading
-from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from qwed.rota import Rota
 from qwed.waiting import Ticket
 from qwed.words import Verdict
 
@@ -31,54 +31,16 @@ class Job:
     ticket: Ticket[Verdict] = field(default_factory=Ticket)
 
 
-class Line:
+class Line(Rota[Job]):
     """Jobs in a line in which each `who` has its turn."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._limit = limit
-        self._jobs: dict[str, deque[Job]] = {}
-        """By `who`, the next one to be served first; nobody without a job."""
-
-    def __iter__(self) -> Iterator[Job]:
-        return itertools.chain.from_iterable(self._jobs.values())
-
-    @property
-    def waiting(self) -> Collection[str]:
-        """Who waits, the next one first."""
-        return self._jobs
 
     def is_full(self, who: str) -> bool:
         """Whether nothing more of `who` is taken. Nobody fills the line alone: the others would have no turn left."""
-        mine = len(self._jobs.get(who, ()))
-        return mine >= max(1, self._limit // 2) or sum(map(len, self._jobs.values())) >= self._limit
-
-    def put(self, job: Job) -> None:
-        """Behind the others of its `who`."""
-        self._jobs.setdefault(job.who, deque()).append(job)
-
-    def put_back(self, job: Job) -> None:
-        """Before everybody else, whatever the limit: it had its place already."""
-        mine = self._jobs.pop(job.who, deque())
-        mine.appendleft(job)
-        self._jobs = {job.who: mine, **self._jobs}
-
-    def serve(self, who: str) -> Job:
-        """The next job of `who`, who then stands behind everybody else."""
-        mine = self._jobs.pop(who)
-        job = mine.popleft()
-        if mine:
-            self._jobs[who] = mine
-        return job
-
-    def remove(self, job: Job) -> None:
-        """Take it out."""
-        self._jobs[job.who].remove(job)
-        if not self._jobs[job.who]:
-            del self._jobs[job.who]
-
-    def clear(self) -> None:
-        """Take all of them out."""
-        self._jobs.clear()
+        return self.count(who) >= max(1, self._limit // 2) or len(self) >= self._limit
 
 
 class Queues:
@@ -115,13 +77,13 @@ class Queues:
             line = self._line_of(job)
             if line.is_full(job.who):
                 raise PoolFull("every engine worker is busy, try again later")
-            line.put(job)
+            line.put(job.who, job)
             self._ring()
 
     def put_back(self, job: Job) -> None:
         """Return a job that was taken and could not be begun."""
         with self._lock:
-            self._line_of(job).put_back(job)
+            self._line_of(job).put_back(job.who, job)
 
     def _line_of(self, job: Job) -> Line:
         return self._agent if job.for_agent else self._other
@@ -162,7 +124,7 @@ class Queues:
         with self._lock:
             late = [job for job in self._waiting() if job.deadline <= now]
             for job in late:
-                self._line_of(job).remove(job)
+                self._line_of(job).remove(job.who, job)
             return late
 
     def next_deadline(self) -> float:

@@ -1,9 +1,10 @@
-"""Turns: so many at once, shared out among whoever waits, so that who has much to do waits for itself."""
+"""Turns: so many at once, shared out among whoever waits."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from qwed.rota import Rota
 
 
 class Turns:
@@ -11,8 +12,7 @@ class Turns:
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """By `who`, the next one to have a turn first; nobody who does not wait."""
+        self._rota: Rota[asyncio.Future[None]] = Rota()
 
     @asynccontextmanager
     async def turn(self, who: str) -> AsyncIterator[None]:
@@ -28,7 +28,7 @@ class Turns:
             self._free -= 1
             return
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(who, deque()).append(mine)
+        self._rota.put(who, mine)
         try:
             await mine
         except asyncio.CancelledError:
@@ -37,13 +37,8 @@ class Turns:
             raise
 
     def _pass_on(self) -> None:
-        while self._waiting:
-            who = next(iter(self._waiting))
-            waiting = self._waiting.pop(who)
-            first = waiting.popleft()
-            if waiting:
-                # Put in again, they stand behind everybody else.
-                self._waiting[who] = waiting
+        while self._rota.waiting:
+            first = self._rota.serve(next(iter(self._rota.waiting)))
             if not first.done():
                 first.set_result(None)
                 return
