@@ -13,9 +13,9 @@ def complaints() -> list[str]:
     """What is untrue, a line each."""
     try:
         tables = read()
-    except ValueError as error:
+        return [*untrue(tables), *unread(tables)] or [*_difference(tables)]
+    except (ValueError, SyntaxError) as error:
         return [str(error)]
-    return [*untrue(tables), *unread(tables)] or [*_difference(tables)]
 
 
 def _difference(tables: Tables) -> Iterator[str]:

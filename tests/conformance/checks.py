@@ -26,7 +26,7 @@ _CELL = re.compile(r"^\|? ?([^|\n]+?) \|", re.MULTILINE)
 @cache
 def tests_in(file: Path) -> frozenset[str]:
     """The names of the test functions of a module, which is not run."""
-    nodes = ast.walk(ast.parse(file.read_text())) if file.exists() else ()
+    nodes = ast.walk(ast.parse(file.read_text(), file.name)) if file.exists() else ()
     functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return frozenset(each.name for each in functions if each.name.startswith("test_"))
 
