@@ -47,13 +47,8 @@ def _counts(table: Table) -> tuple[int, int, int]:
 
 
 def _heading(name: str, section: str) -> str:
-    if name == "rulings":
-        return _ruling(section)
-    return f"{section} {section_titles(name).get(section, '')}".strip()
-
-
-def _ruling(section: str) -> str:
-    return f"{'Promise' if section.startswith('P') else 'Ruling'} {section}"
+    kind = "" if name != "rulings" else "Promise " if section.startswith("P") else "Ruling "
+    return f"{kind}{section} {section_titles(name).get(section, '')}".strip()
 
 
 def _anchor(title: str) -> str:
@@ -67,7 +62,7 @@ def _statements(rows: Iterable[Statement], ruled: set[str]) -> Iterator[list[str
         state = each.state
         if each.ruling in ruled:
             told = f"ruling {each.ruling}"
-            state = state.replace(told, f"[{told}](#{_anchor(_ruling(each.ruling or ''))})")
+            state = state.replace(told, f"[{told}](#{_anchor(_heading('rulings', each.ruling or ''))})")
         yield [_literal(each.says), "<br>".join(map(_link, each.tests)), state]
 
 

@@ -109,7 +109,7 @@ def _faults(name: str, each: Statement) -> Iterator[str]:
 
 def section_titles(name: str) -> dict[str, str]:
     """The sections of a document whose list is kept, each with its title; empty for the others."""
-    return {"spec": SPEC, "guide": dict.fromkeys(GUIDE.values(), ""), "design": _DESIGN}.get(name, {})
+    return _SECTIONS.get(name, {})
 
 
 _DESIGN = {
@@ -118,4 +118,35 @@ _DESIGN = {
     "6": "State",
     "7": "The log and attestations",
     "8": "Engines",
+}
+_RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
+    "4.1": "two tables",
+    "4.2": "trust",
+    "4.3": "risk",
+    "4.4": "tools",
+    "4.5": "engines",
+    "4.6": "conversation",
+    "4.7": "retries",
+    "4.8": "budget",
+    "4.9": "HTTP status",
+    "4.10": "approvals",
+    "4.11": "denials teach",
+    "4.12": "CORRECTED",
+    "4.13": "statuses",
+    "4.14": "A2A",
+    "4.15": "compound interest",
+    "4.16": "result objects",
+    "4.17": "startup hooks",
+    "4.18": "keys",
+    "4.19": "first start",
+    "4.20": "tool calls and context",
+    "4.21": "unknown is denied",
+    "4.22": "what an agent may say about itself",
+    "4.23": "SQL without a schema",
+}
+_SECTIONS: dict[str, dict[str, str]] = {
+    "guide": dict.fromkeys(GUIDE.values(), ""),
+    "spec": SPEC,
+    "rulings": _RULINGS,
+    "design": _DESIGN,
 }

@@ -171,5 +171,5 @@ def test_the_page_counts_and_shows_every_statement() -> None:
     assert rf"| It is ruled, as a\*b\*c of \<id> and `a*b<c`. | {link} | shown, ruling 4.15 |" in drawn
     assert "(#the-specification-qwed-agent-11) | 3 | 2 | 1 |" in drawn
     drawn = page({**tables, "rulings": Table((_statement(section="4.15"),))})
-    assert "| shown, [ruling 4.15](#ruling-415) |" in drawn
-    assert "### Ruling 4.15\n" in drawn
+    assert "| shown, [ruling 4.15](#ruling-415-compound-interest) |" in drawn
+    assert "### Ruling 4.15 compound interest\n" in drawn
