@@ -98,6 +98,8 @@ def unread(tables: Tables, seeds: Path = SEEDS) -> Iterator[str]:
 
 def words_of(text: str) -> set[str]:
     """What a document names: codes, fields, tools, paths, and the first cell of every row that is drawn with bars."""
-    found = {word for pattern in (_CODE, _KEY, _NAME) for word in pattern.findall(text)}
-    found |= {path.rstrip("/") for path in _PATH.findall(text)}
-    return found | {cell.strip() for cell in _CELL.findall(text)}
+    plain = text.replace("\\_", "_")
+    found = {word for pattern in (_CODE, _KEY, _NAME) for word in pattern.findall(plain)}
+    found |= {path.rstrip("/") for path in _PATH.findall(plain)}
+    cells = (cell.strip("*` ") for cell in _CELL.findall(plain))
+    return found | {cell for cell in cells if cell.strip("-:") and not cell.startswith("<")}

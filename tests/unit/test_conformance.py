@@ -141,7 +141,9 @@ def test_a_ruling_that_is_followed_is_kept() -> None:
 PRINTED = """\
 GET /agents/:id/budget
 {"max_daily_usd": 100, "code": "QWED-AGENT-BUDGET-001"}
-| HIGH | file_write |
+| **HIGH** | file\\_write |
+| ---- | :--- |
+<ParamField path="x" type="set | None" />
 git_tree | Git tree object hash |
 """
 
