@@ -1,5 +1,6 @@
 """Secrets in configuration: files and objects that name a secret instead of holding it pass."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -72,11 +73,16 @@ class ConfigGuard:
         self._patterns = _compiled(custom_patterns)
 
     def verify_config_safety(self, data: Any) -> ConfigSafety:
-        """Every secret in a nested configuration of mappings, lists, texts and bytes."""
+        """Every secret in a nested configuration of mappings, lists, texts and bytes, or in one written as JSON."""
+        # A key that is said twice has one value once it is read: the text is looked at as well.
+        violations = self._within(_written(data)) or self._within(data)
+        return ConfigSafety(not violations, _message(violations), _risk(violations), tuple(violations))
+
+    def _within(self, data: Any) -> list[Violation]:
         violations: list[Violation] = []
         for path, value in _values(data):
             violations += [_unread(path)] if value is None else self._found(path, value)
-        return ConfigSafety(not violations, _message(violations), _risk(violations), tuple(violations))
+        return violations
 
     def scan_string(self, text: str | bytes) -> ScannedString:
         """Every secret in a text: a file, a line, a value."""
@@ -125,6 +131,16 @@ def _pattern(source: Any) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as problem:
         raise ValueError(f"`{text[:MAX_NAME]}` is no regular expression: {problem}") from problem
+
+
+def _written(data: Any) -> Any:
+    """What a text of JSON says, None for anything else."""
+    if not isinstance(data, str | bytes | bytearray) or len(data) > MAX_CHARACTERS:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _values(data: Any) -> Iterator[tuple[str, str | None]]:

@@ -65,6 +65,31 @@ def test_an_honest_configuration_passes(data):
     assert result.message == "no secret found"
 
 
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"database": {"password": "hunter2x"}}', "database.password"),
+        ('{"password": ["hunter2x"]}', "password[0]"),
+        ('{"\\u0070assword": "hunter2x"}', "password"),
+        (b'[{"client_secret": "9f8e7d6c5b4a39281706"}]', "[0].client_secret"),
+        ('{"password": "hunter2x", "password": "${PASSWORD}"}', ""),
+        ('{"password": "hunter2x"', ""),
+    ],
+)
+def test_a_configuration_written_as_json_is_read(text, where):
+    assert paths(ConfigGuard().verify_config_safety(text)) == [where]
+
+
+@pytest.mark.parametrize("text", ['{"password": "${DB_PASSWORD}", "port": 5432}', "[]", "null", "7", '"fine"'])
+def test_an_honest_configuration_written_as_json_passes(text):
+    assert ConfigGuard().verify_config_safety(text).verified
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 5_000 + "1" + "}" * 5_000, "1" * 5_000, "\ud800"])
+def test_json_that_nobody_can_read_is_answered(text):
+    ConfigGuard().verify_config_safety(text)
+
+
 def test_several_secrets_are_all_named():
     result = ConfigGuard().verify_config_safety({"a": {"password": "hunter2x"}, "b": [TOKEN], "c": "fine"})
     assert paths(result) == ["a.password", "b[0]"]
