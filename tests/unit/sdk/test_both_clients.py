@@ -20,6 +20,10 @@ PROMISED = """
     suspend_agent list_approvals approve reject compliance_report
 """
 PRINTED = {
+    "verify": "(query)",
+    "verify_math": "(expression)",
+    "verify_logic": "(query=None)",
+    "verify_batch": "(items, options=None)",
     "verify_code": "(code, language='python')",
     "verify_sql": "(query, schema_ddl=None, dialect='sqlite')",
     "verify_fact": "(claim, context)",

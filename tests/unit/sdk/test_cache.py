@@ -1,6 +1,7 @@
 """The seed, Verification cache: what is kept, for whom, how long, and what is counted."""
 
 import importlib
+import inspect
 import itertools
 import re
 import sqlite3
@@ -46,6 +47,15 @@ def rows(cache: VerificationCache, query: str, *values: Any) -> list[Any]:
             return connection.execute(query, values).fetchall()
     finally:
         connection.close()
+
+
+def test_it_is_called_as_printed() -> None:
+    calls = {"__init__": ["cache_dir", "ttl"], "get": ["query", "context"], "set": ["query", "result", "context"]}
+    for name, printed in calls.items():
+        parameters = list(inspect.signature(getattr(VerificationCache, name)).parameters.values())[1:]
+        assert [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY] == printed
+    shown = inspect.signature(VerificationCache).parameters
+    assert (shown["cache_dir"].default, shown["ttl"].default) == (None, 86_400)
 
 
 def test_what_was_set_is_got_back(cache: VerificationCache) -> None:
