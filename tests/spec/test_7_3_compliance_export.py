@@ -224,6 +224,28 @@ def test_it_tells_when_the_agent_was_stopped_and_why(story: Story) -> None:
     assert report["agent"]["status"] == "suspended"
 
 
+@spec("7.3", "8.3")
+def test_it_tells_when_the_kill_switch_stopped_everyone(family: People) -> None:
+    ask = family.hire()
+    for path in ("/suspend-all", f"/agents/{ask.agent_id}/suspend", "/reactivate-all"):
+        assert family.owner.post(path, json={"reason": f"by {path[:8]}"}).status_code == 200
+    report = _json(ask)
+    standing = report["standing"]
+    history = [(each["event"], each["reason"]) for each in standing["history"]["entries"]]
+    told = [("halted", "by /suspend"), ("suspended", "by /agents/"), ("resumed", "by /reactiv")]
+    assert history == [("registered", None), *[(event, reason[:11]) for event, reason in told]]
+    assert (standing["halted"], standing["resumed"], standing["suspended"]) == (1, 1, 1)
+    # They are leaves of the organisation's: proven like any other, and no activity of the agent's.
+    places = [each["log_index"] for each in standing["history"]["entries"]]
+    kept = [family.owner.get("/audit/entries", params={"from_index": at, "limit": 1}).json() for at in places]
+    events = [json.loads(page["entries"][0]["leaf"])["event"] for page in kept]
+    assert events == ["registered", "halted", "suspended", "resumed"]
+    assert (report["activity_count"], len(report["activities"])) == (2, 2)
+    text = " ".join(_text(_report(ask, format="pdf").content).split())
+    assert "The kill switch stopped every agent of the organisation 1 time and was put back 1 time." in text
+    assert _json(ask, to=report["activities"][0]["timestamp"])["standing"]["resumed"] == 0
+
+
 @spec("7.3")
 def test_every_attestation_is_named(story: Story) -> None:
     assert len(story.attested) >= 2

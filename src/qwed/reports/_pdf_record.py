@@ -134,7 +134,8 @@ def standing(data: ReportData) -> Story:
         marked_up(
             f"{counted(told.suspended, 'suspension')}, {counted(told.complaints, 'complaint')} (a complaint suspends "
             f"the agent), {counted(told.reactivated, 'reactivation')}, {counted(told.token_rotated, 'rotation')} of "
-            "its token."
+            f"its token. The kill switch stopped every agent of the organisation {counted(told.halted, 'time')} and "
+            f"was put back {counted(told.resumed, 'time')}."
         ),
     ]
     if not told.history.entries:

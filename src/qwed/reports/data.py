@@ -128,7 +128,7 @@ class Refusal(Part, frozen=True, kw_only=True):
 
 
 class StandingChange(Part, frozen=True, kw_only=True):
-    """The agent registered, stopped, let go on, or given another token."""
+    """The agent registered, stopped, let go on, or given another token; or its whole organisation stopped."""
 
     at: str
     event: str
@@ -228,6 +228,9 @@ class Standing(Part, frozen=True, kw_only=True):
     complaints: int = 0
     reactivated: int = 0
     token_rotated: int = 0
+    halted: int = 0
+    """How often the kill switch stopped every agent of the organisation; these leaves are the organisation's."""
+    resumed: int = 0
     history: Listed[StandingChange] = Listed()
 
 

@@ -50,7 +50,9 @@ def _risky(data: ReportData) -> int:
 
 
 def _stops(data: ReportData) -> str:
-    return f"{counted(data.standing.suspended, 'suspension')} and {counted(data.standing.complaints, 'complaint')}"
+    told = data.standing
+    one_by_one = f"{counted(told.suspended, 'suspension')} and {counted(told.complaints, 'complaint')}"
+    return f"{one_by_one}, {counted(told.halted, 'use')} of the kill switch"
 
 
 def _people(data: ReportData) -> str:

@@ -401,13 +401,14 @@ class ActivityQuery(NamedTuple):
     """Which activities of one agent, newest first."""
 
     agent_id: str
+    """Or an organisation, for what is its own and no agent's."""
     limit: int
     before: int | None = None
     decision: str | None = None
     since: float | None = None
     until: float | None = None
     kind: str = "decision"
-    """`decision`, `change` or `all`."""
+    """`decision`, `change`, `all`, or `halt`: the kill switch, thrown and put back."""
 
 
 class ApprovalQuery(NamedTuple):

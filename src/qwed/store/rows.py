@@ -67,13 +67,13 @@ SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
     "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
     "AND a.at <= ? AND (a.at, a.sequence) < (?, ?) "
-    "AND (? = 'all' OR (a.event = '') = (? = 'decision')) "
+    "AND (? = 'all' OR (a.event = '') = (? = 'decision')) AND (? != 'halt' OR a.event IN ('halted', 'resumed')) "
     "ORDER BY a.at DESC, a.sequence DESC LIMIT ?"
 )
 # Where a cursor stands. Looked up first, because only a bound that is known beforehand is a bound of the index.
 SELECT_PLACE = (
     "SELECT at, sequence FROM activities "
-    "WHERE organisation_id = (SELECT organisation_id FROM agents WHERE agent_id = ?) AND log_index = ?"
+    "WHERE organisation_id = coalesce((SELECT organisation_id FROM agents WHERE agent_id = ?1), ?1) AND log_index = ?2"
 )
 SELECT_CHANGES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.organisation_id = ? AND a.event != '' "  # noqa: S608 - constants
@@ -241,6 +241,7 @@ def of_activity_query(query: ActivityQuery, place: tuple[float, int]) -> Row:
         at,
         at,
         sequence,
+        query.kind,
         query.kind,
         query.kind,
         query.limit,

@@ -101,7 +101,8 @@ def test_code_and_shell_commands_are_counted_together() -> None:
 
 def test_what_an_agent_lost_is_told() -> None:
     lost = {"trust": Trust(level=0, name="untrusted", degraded=1), "standing": Standing(suspended=1, complaints=2)}
-    assert "trust was lost by rule 1 time; 1 suspension and 2 complaints" in _clause("ASI10", **lost)
+    said = "trust was lost by rule 1 time; 1 suspension and 2 complaints, 0 uses of the kill switch"
+    assert said in _clause("ASI10", **lost)
 
 
 @pytest.mark.parametrize("clause", ["ASI01", "ASI04", "ASI06", "ASI07", "Art. 12(3)"])

@@ -83,6 +83,12 @@ class Newest(Generic[T]):
         return Listed(total=self._total, entries=tuple(reversed(self._entries)))
 
 
+def _in_log_order(*lists: Listed[StandingChange]) -> Listed[StandingChange]:
+    """Several lists as one, the newest of all of them."""
+    entries = sorted((each for found in lists for each in found.entries), key=lambda each: each.log_index)
+    return Listed(total=sum(found.total for found in lists), entries=tuple(entries[-MOST_LISTED:]))
+
+
 class Use:
     """What was decided and used on one day."""
 
@@ -108,6 +114,7 @@ class Figures:
         self.refusals: Newest[Refusal] = Newest()
         self.trust: Newest[TrustChange] = Newest()
         self._standing: Newest[StandingChange] = Newest()
+        self._halts: Newest[StandingChange] = Newest()
         self.revocations: Newest[Revocation] = Newest()
         self._exceptions: Newest[Execution] = Newest()
         self._executions: Counter[str] = Counter()
@@ -171,6 +178,11 @@ class Figures:
                 lambda: Revocation(**_change(entry, kept, said_in(content)), attestation_id=kept.about or "")
             )
 
+    def add_halt(self, entry: Entry, kept: Leaf, content: Content) -> None:
+        """The organisation's kill switch: no activity of the agent's, but it stops the agent or lets it go on."""
+        self.events[kept.event or ""] += 1
+        self._halts.add(lambda: StandingChange(**_change(entry, kept, said_in(content))))
+
     def _executed(self, entry: Entry, kept: Leaf) -> None:
         outcome = _DONE if kept.success else _FAILED
         if kept.event == Event.EXECUTED_UNPERMITTED:
@@ -220,7 +232,9 @@ class Figures:
             complaints=self.events[Event.COMPLAINT],
             reactivated=self.events[Event.REACTIVATED],
             token_rotated=self.events[Event.TOKEN_ROTATED],
-            history=self._standing.listed(),
+            halted=self.events[Event.HALTED],
+            resumed=self.events[Event.RESUMED],
+            history=_in_log_order(self._standing.listed(), self._halts.listed()),
         )
 
     def contents(self) -> Contents:

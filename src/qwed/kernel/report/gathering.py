@@ -81,7 +81,14 @@ class Walk(NamedTuple):
 
     def entries(self) -> Iterator[Entry]:
         """Every activity that the head covers, read page by page."""
-        query = ActivityQuery(self.agent.agent_id, _PAGE, None, None, self.since, self.until, "all")
+        return self._pages(self.agent.agent_id, "all")
+
+    def halts(self) -> Iterator[Entry]:
+        """The uses of its organisation's kill switch in the period, each of which stopped it or let it go on."""
+        return self._pages(self.agent.organisation_id, "halt")
+
+    def _pages(self, whose: str, kind: str) -> Iterator[Entry]:
+        query = ActivityQuery(whose, _PAGE, None, None, self.since, self.until, kind)
         while page := self.services.store.activities(query):
             for entry in page:
                 if entry.log_index < self.size:
@@ -135,6 +142,9 @@ def _gathered(walk: Walk, head: Head) -> data.ReportData | Problem:
         if figures.count > MOST_ACTIVITIES:
             message = f"a report holds at most {MOST_ACTIVITIES:,} activities: ask for the period in parts"
             return problem(ErrorCode.BAD_OPTION, message)
+    for entry in walk.halts():
+        kept = leaf.decode(entry.leaf)
+        figures.add_halt(entry, kept, vault.content(entry, kept.activity_id))
     log = _log_of(walk, head, figures)
     return log if isinstance(log, Problem) else _report_of(walk, head, figures, log)
 
