@@ -1,5 +1,6 @@
 """The fact engine's items: the words of one clause without its form: names whole, numbers and dates as slots."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -45,6 +46,10 @@ _PLAIN = frozenset(
         "no",
     ]
 )
+_PUNCTUATION = frozenset(
+    ".,;:!?'\"()[]{}*_`-\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb\u2022\u00b7\u00ae\u2122\u00a9"
+)
+"""Signs that say nothing by themselves; every other one does."""
 _NEVER_NAMES = ARTICLES | PREPOSITIONS | PRONOUNS | DROPPED | _PLAIN | frozenset(QUANTIFIERS)
 
 
@@ -57,6 +62,9 @@ class Item(NamedTuple):
     capital: bool = False
     upper: bool = False
     definite: bool = False
+    indefinite: bool = False
+    mixed: str = ""
+    """How it is written where capitals stand inside: `mW` is not `MW`."""
     slot: Quantity | When | None = None
 
 
@@ -64,14 +72,14 @@ def items_of(tokens: Sequence[Token], dropped: frozenset[str]) -> list[Item]:
     """The items of a clause, in order, without the words to be dropped."""
     tokens = [token for token in _folded(tokens) if token.text not in dropped]
     found: list[Item] = []
-    at, definite = 0, False
+    at, article = 0, ""
     while at < len(tokens):
         item, taken = _item(tokens, at, found)
-        if tokens[at].text == "the" and item is None:
-            definite = True
+        if item is None and tokens[at].text in ARTICLES:
+            article = tokens[at].text
         if item is not None:
-            found.append(item._replace(definite=definite))
-            definite = False
+            found.append(item._replace(definite=article == "the", indefinite=article in ("a", "an")))
+            article = ""
         at += taken
     return found
 
@@ -108,12 +116,30 @@ def _item(tokens: Sequence[Token], at: int, before: Sequence[Item]) -> tuple[Ite
     quantity = quantity_at(tokens, at)
     if quantity is not None:
         return Item("number", "", slot=quantity.slot), quantity.taken
-    if token.kind == "sign" or token.text in ARTICLES:
+    if token.kind == "sign":
+        return (None if _silent(tokens, at) else Item(token.text, token.text)), 1
+    if token.text in ARTICLES and not _glued(tokens, at):
         return None, 1
     number = ordinal_of(token)
     if number is not None:
         return Item(f"ordinal {number}", ""), 1
     return _name(tokens, at, before)
+
+
+def _glued(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the token stands right behind a number, as in `Room 5A`."""
+    before = tokens[at - 1] if at else None
+    return before is not None and before.kind == "number" and before.start + len(before.written) == tokens[at].start
+
+
+def _silent(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a sign says nothing: punctuation, but not a minus before an amount."""
+    token = tokens[at]
+    if token.text not in _PUNCTUATION:
+        return False
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    leads = after is not None and after.kind == "sign" and after.start == token.start + 1
+    return not (token.text in "-\u2013\u2212" and leads and after is not None and after.text not in _PUNCTUATION)
 
 
 def _name(tokens: Sequence[Token], at: int, before: Sequence[Item]) -> tuple[Item | None, int]:
@@ -135,4 +161,11 @@ def _names(token: Token) -> bool:
 def _word(token: Token) -> Item:
     sense = stem(token.text)
     upper = token.written.isupper() and len(token.written) > 1
-    return Item(sense.stem, token.text, sense.past, _names(token), upper)
+    return Item(sense.stem, token.text, sense.past, _names(token), upper, mixed=_mixed(token.written))
+
+
+def _mixed(written: str) -> str:
+    """The word where it has a capital inside and is not all capitals."""
+    word = re.split("['\u2019]", written)[0]
+    parts = [part for part in word.split("-") if part]
+    return "" if all(part.islower() or part.isupper() or part == part.capitalize() for part in parts) else word

@@ -1,5 +1,6 @@
 """The fact engine's numbers: with their units and bounds, as intervals that contain each other or lie apart."""
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -56,18 +57,23 @@ _UNITS = {
     for line in _UNIT_TEXT.strip().splitlines()
     for name, _, factor in (entry.partition(":") for entry in line.split()[1:])
 }
+_SYMBOL = 3
+"""A longer name of a unit is a word, in which capitals say nothing."""
+_CAPITAL_UNITS = frozenset(["KB", "kB", "MB", "GB", "TB", "L", "mL", "KM", "Km", "KG", "Kg", "FT", "LB", "LBS", "Day"])
 _BOUNDS: dict[tuple[str, ...], str] = {
     tuple(phrase.split()): bound
     for bound, some in {
-        ">=": "at least|no less than|no fewer than|not less than|a minimum of|minimum of",
-        ">": "more than|over|above|exceeding|greater than|in excess of|upwards of|higher than",
-        "<=": "at most|no more than|up to|not more than|a maximum of|maximum of",
-        "<": "less than|under|below|fewer than|lower than",
+        ">=": "at least|no less than|no fewer than|not less than|a minimum of|minimum of|\u2265",
+        ">": ">|more than|over|above|exceeding|greater than|in excess of|upwards of|higher than",
+        "<=": "at most|no more than|up to|not more than|a maximum of|maximum of|\u2264",
+        "<": "less than|under|below|fewer than|lower than|<",
         "~": "about|approximately|around|roughly|approx|nearly|almost|some|circa|~|close to|an estimated|estimated",
         "=": "exactly|precisely",
     }.items()
     for phrase in some.split("|")
 }
+_CODE = re.compile(r"\D?0\d")
+_MINUS = str.maketrans("\u2212\u2013", "--")
 _CLOSE, _FAR = Fraction(5, 100), Fraction(20, 100)
 
 
@@ -172,10 +178,16 @@ def _with_unit(tokens: Sequence[Token], at: int, value: Fraction) -> tuple[Fract
     word = words[1] if skip else words[0]
     if word in _CURRENCIES:
         return value, _CURRENCIES[word], _CURRENCIES[word], at + 1
-    if word in _UNITS:
+    if word in _UNITS and _is_spelt_so(tokens[at + skip]):
         unit, factor = _UNITS[word]
         return value * factor, unit, word, at + 1 + skip
     return value, "", "", at
+
+
+def _is_spelt_so(token: Token) -> bool:
+    """Whether the letters stand for that unit: `Mg` is no milligram and `Mb` no megabyte."""
+    written = token.written
+    return len(written) > _SYMBOL or written == written.lower() or written in _CAPITAL_UNITS
 
 
 def _plain(tokens: Sequence[Token], at: int, scales: Mapping[str, int]) -> tuple[Fraction, int] | None:
@@ -184,7 +196,10 @@ def _plain(tokens: Sequence[Token], at: int, scales: Mapping[str, int]) -> tuple
     if token is None:
         return None
     if token.kind == "number":
-        value, at = Fraction(token.text.replace(",", "")), at + 1
+        # `0123` is a code, of which no other spelling is the same.
+        if _CODE.match(token.text):
+            return None
+        value, at = Fraction(token.text.replace(",", "").translate(_MINUS)), at + 1
     elif token.text in ("a", "an") and at + 1 < len(tokens) and tokens[at + 1].text in _WHOLE:
         value, at = Fraction(1), at + 1
     else:

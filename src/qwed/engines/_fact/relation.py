@@ -136,12 +136,18 @@ def _slots(evidence: Sequence[Item], claim: Sequence[Item]) -> list[str] | None:
     slots: list[str] = []
     for at in range(len(claim)):
         found = _slot(evidence[at], claim[at], evidence[at - 1].stem == _BE if at else False)
-        if (found == "name" and not _functional(claim, at)) or (found == "number" and _identifies(claim, at)):
+        if (found == "name" and not _functional(claim, at)) or (found == "number" and _no_amount(claim, at)):
             found = None
         if found is None:
             return None
         slots += [found] if found else []
     return slots
+
+
+def _no_amount(claim: Sequence[Item], at: int) -> bool:
+    """Whether another number does not contradict it: it says which one, or a sign before it says what is done to it."""
+    sign = claim[at - 1].text if at and claim[at - 1].stem == claim[at - 1].text else "="
+    return _identifies(claim, at) or not (sign == "=" or any(letter.isalnum() for letter in sign))
 
 
 def _identifies(claim: Sequence[Item], at: int) -> bool:
@@ -185,8 +191,17 @@ def _same(one: Item, other: Item) -> bool:
         or (other.upper and not one.capital)
     ):
         return False
+    if one.mixed != other.mixed or _strengthened(one, other):
+        return False
     # A name is not its own plural: Williams is not William.
     return one.text == other.text or not (one.capital and other.capital)
+
+
+def _strengthened(one: Item, other: Item) -> bool:
+    """Whether `the winner` or `dogs` is claimed where `a winner` or `a dog` is stated."""
+    if one.indefinite and not other.indefinite:
+        return other.definite or one.text != other.text
+    return other.definite and not one.definite and one.text != other.text
 
 
 def _other_name(one: Item, other: Item) -> bool:

@@ -5,13 +5,14 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from qwed.engines._fact.words import BLOCKING, DENIALS, FRAMES
+from qwed.engines._fact.words import BLOCKING, DENIALS, FRAMES, POINTING_BACK, POINTING_ON, UNTRUTHS
 from qwed.guards.text import has_unseen
 
 MAX_CONTEXT = 200_000
 MAX_CLAIM = 2_000
 MAX_SENTENCE = 1_500
 _AFTERTHOUGHT = 3
+_REMARK = 6
 
 _HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060-\u2064\ufeff\u034f\u180e\ufe00-\ufe0f\u115f\u1160\u3164\uffa0\u2800]")
 _TOKEN = re.compile(
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
       | (?P<slashed>\d{1,4}(?:/\d{1,4}){1,2})
       | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
       | (?P<decade>\d{4}s\b)
-      | (?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)
+      | (?P<number>(?:(?<![\w)\]%])[-\u2212\u2013])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)
       | (?P<dotted>(?:[A-Za-z]\.){2,})
       | (?P<word>[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*)
       | (?P<sign>[^\s\w]|_)""",
@@ -82,6 +83,7 @@ _BREAK = re.compile(r"[.!?]+[\"'”\u2019)\]]*(?=\s)|\n(?=\s*(?:[-*•>#]|\d+[.)
 DOUBTS = BLOCKING - frozenset(
     ["since", "as", "that", "who", "whose", "which", "where", "after", "before", "when", "while", "will", "can", "or"]
 )
+_BULLETS = re.compile(r"(?:\s|[-*•]+(?=\s|$))*")
 _LAST_WORD = re.compile(r"([\w.]+?)\.?$")
 _CONTRACTIONS = {
     "can't": ["can", "not"],
@@ -140,6 +142,7 @@ def sentences_of(text: str) -> list[Sentence]:
             continue
         frame = frame or any(_first_word(piece) in FRAMES for piece in pieces)
         inside = ""
+        frame = frame or DENIALS.match(pieces[0]) is not None
         for (start, end), sentence, following in zip(spans, pieces, [*pieces[1:], ""], strict=True):
             opened, inside = inside, _quoting(sentence, inside)
             stated = not (frame or opened or inside) and _states(sentence) and not _takes_back(following)
@@ -159,13 +162,18 @@ def _states(sentence: str) -> bool:
 def _takes_back(following: str) -> bool:
     """Whether the next sentence denies this one, or is an afterthought such as `Allegedly.`."""
     words = re.findall(r"[^\W\d_]+", following.casefold())
-    return DENIALS.match(following) is not None or (len(words) <= _AFTERTHOUGHT and not DOUBTS.isdisjoint(words))
+    if DENIALS.match(following) is not None or (len(words) <= _AFTERTHOUGHT and not DOUBTS.isdisjoint(words)):
+        return True
+    return len(words) <= _REMARK and not POINTING_BACK.isdisjoint(words) and not DOUBTS.isdisjoint(words)
 
 
 def _introduces(sentence: str) -> bool:
-    """Whether an unfinished sentence puts what follows it in doubt."""
+    """Whether a sentence puts what follows it in doubt: it is unfinished, a mere title, or points at it."""
     words = re.findall(r"[^\W\d_]+", sentence.casefold())
-    return sentence.rstrip()[-1:] not in (".", "!", "?") and not DOUBTS.isdisjoint(words)
+    if DOUBTS.isdisjoint(words):
+        return False
+    titles = len(words) <= _AFTERTHOUGHT and words[0] in UNTRUTHS
+    return sentence.rstrip()[-1:] not in (".", "!", "?") or titles or not POINTING_ON.isdisjoint(words)
 
 
 def _first_word(sentence: str) -> str:
@@ -208,9 +216,10 @@ def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end]
-    if piece.strip(" \t\r\n-*•"):
-        start += len(piece) - len(piece.lstrip(" \t\r\n-*•"))
+    # The minus of a number at the beginning is no bullet.
+    opened = _BULLETS.match(text, start, end)
+    start = opened.end() if opened else start
+    if text[start:end].strip():
         yield start, start + len(text[start:end].rstrip())
 
 

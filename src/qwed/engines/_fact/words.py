@@ -53,11 +53,18 @@ BLOCKING = _words(
     "lie lies lied rejects rejected pending barring depending excluding virtually practically allegation "
     "allegations hypothesis scenario draft proposal unconfirmed projected simulated simulation conspiracy hoax "
     "misconception misconceptions rumors rumours myths incorrectly wrongly mistakenly falsely fake technically "
-    "effectively partly partially so-called pseudo near ostensibly theoretically"
+    "effectively partly partially so-called pseudo near ostensibly theoretically disagree disagrees disagreed "
+    "contradict contradicts contradicted"
 )
 """A sentence with one of these is taken whole or not at all: what looks like a clause of it may not be stated by it."""
 FRAMES = _words("suppose imagine assume consider hypothetically pretend picture say")
 """A paragraph with a sentence that starts so is not about what is."""
+POINTING_ON = _words("following follows below here")
+"""With a doubt beside it, such a word makes a frame of what comes next: `The following is untrue.`"""
+POINTING_BACK = _words("this that it so these those such above latter truth contrary opposite")
+UNTRUTHS = _words(
+    "myth myths misconception misconceptions fiction rumor rumors rumour rumours hoax satire joke scenario"
+)
 _FALSE = (
     "false|untrue|not true|incorrect|wrong|a myth|myths|a lie|lies|fiction\\w*|a rumou?r|a hoax|hoax|satire|a joke|"
     "denied|retracted|debunked|disputed|inaccurate|mistaken|an error|not the case|corrected|fabricated|a fabrication|"
