@@ -32,6 +32,8 @@ MAX_HELD = 3
 
 _COLLECTIONS = words("Map Set WeakMap WeakSet")
 _WORLDS = words("globalThis require process")
+_TAKING = words("Reflect.get Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor")
+"""Functions that give back one property of what they are given; what stands in a descriptor is the property itself."""
 _EACH = words("map forEach filter some every find findIndex flatMap findLast sort")
 _MAKERS = words("create extend defaults instance default promises")
 _HERE = {"process.cwd": ".", "os.homedir": "~", "os.tmpdir": "/tmp", "url.fileURLToPath": "."}  # noqa: S108 - a name
@@ -139,7 +141,7 @@ def _computed(values: Values, path: str, arguments: list[Node], first: Value) ->
         return values.element(first)
     if path in PROTOTYPES:
         return _prototype(first)
-    if path == "Reflect.get" and len(arguments) > 1:
+    if path in _TAKING and len(arguments) > 1:
         named = [values.member(first, key) for key in keys(arguments[1].value or NOTHING)]
         return NOTHING.union(*named) if named else values.element(first)
     if path == "document.createElement":

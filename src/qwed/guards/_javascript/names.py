@@ -42,6 +42,8 @@ setTimeout setInterval setImmediate document.createElement document location loc
 Function.prototype Object.prototype String Number Boolean Array Object this ?.constructor dompurify xss sanitize-html
 escape he encodeURIComponent url.fileURLToPath Reflect.construct Reflect.apply document.URL document.documentURI
 document.referrer document.baseURI Image Image() Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor
+Audio setTimeout.call setTimeout.apply setTimeout.bind setInterval.call setInterval.apply setInterval.bind
+setImmediate.call setImmediate.apply setImmediate.bind
 """)
 _FOLLOWED = PASSING | WITHIN | PROTOTYPES | DEFINING | _ACTING | FUNCTIONS.keys() | TEMPLATES
 _ABOVE = frozenset(name.rpartition(".")[0] for name in _FOLLOWED)

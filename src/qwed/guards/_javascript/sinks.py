@@ -55,6 +55,17 @@ def _timer(report: Report, node: Node, path: str) -> None:
             report.danger(Danger.DYNAMIC, f"{path} with text", node.line)
 
 
+def _lent_timer(report: Report, node: Node, path: str) -> None:
+    """`setTimeout.call(null, text)`; in a list of arguments nobody sees which is text."""
+    for argument in arguments_of(node)[1:2]:
+        if path.endswith(".apply") or _is_text(argument):
+            report.danger(Danger.DYNAMIC, f"{path} with text", node.line)
+
+
+def _plays(report: Report, node: Node, _path: str) -> None:
+    _navigates(report, node, arguments_of(node)[:1])
+
+
 def _is_text(node: Node) -> bool:
     """Whether a value is, or is put together as, a string."""
     value: Value = node.value or NOTHING
@@ -236,9 +247,12 @@ def judge_attribute(report: Report, node: Node) -> None:
         judge_html(report, value, name)
 
 
+_TIMERS = ("setTimeout", "setInterval", "setImmediate")
 _Judge = Callable[[Report, Node, str], None]
 _BY_PATH: dict[str, _Judge] = {
-    **dict.fromkeys(("setTimeout", "setInterval", "setImmediate"), _timer),
+    **dict.fromkeys(_TIMERS, _timer),
+    **dict.fromkeys((f"{name}.{way}" for name in _TIMERS for way in ("call", "apply", "bind")), _lent_timer),
+    "Audio": _plays,
     **dict.fromkeys(("Worker", "SharedWorker"), _worker),
     **dict.fromkeys(("open",), _opens),
     **dict.fromkeys(DEFINING, _defines),

@@ -162,7 +162,7 @@ _NODE: dict[str, Rule] = {
     **effect(EffectKind.NETWORK, "http https http2 net tls dgram dns"),
     **rows(HARMLESS, "http.STATUS_CODES http.METHODS net.isIP net.isIPv4 net.isIPv6 http2.constants"),
     **rows(HARMLESS, "http.IncomingMessage http.ServerResponse http.OutgoingMessage"),
-    **danger(Danger.PROCESS, "child_process cluster worker_threads.Worker"),
+    **danger(Danger.PROCESS, "child_process cluster worker_threads.Worker test.run"),
     **rows(HARMLESS, "isMainThread parentPort workerData threadId MessageChannel MessagePort", "worker_threads."),
     **danger(
         Danger.DYNAMIC, "vm repl inspector module.createRequire module.register module.runMain module.Module wasi"

@@ -181,8 +181,16 @@ class Values:
             return _constant_member(atom, name)
         if isinstance(atom, Literal) and name.isdigit() and int(name) < len(atom.node.children):
             return joined(atom.node.children[int(name)].value or NOTHING, self.items.get(atom.node, NOTHING))
-        own = self.fields.get(name, NOTHING)
+        own = joined(self.fields.get(name, NOTHING), self._spread_member(atom, name))
         return own if own and isinstance(atom, Literal) else joined(own, SOMETHING)
+
+    def _spread_member(self, atom: Atom, name: str) -> Value:
+        """What `{...library}` has of the library's own."""
+        if not isinstance(atom, Literal) or atom.node.kind != "object":
+            return NOTHING
+        spread = [child.value or NOTHING for child in atom.node.children if child.kind == "spread_element"]
+        taken = frozenset(each for value in spread for each in value if isinstance(each, Path))
+        return self.member(taken, name) if taken else NOTHING
 
     def element(self, value: Value) -> Value:
         """Any property of `value`: which one is not known."""
