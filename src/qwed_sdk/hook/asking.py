@@ -21,7 +21,12 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 _SKIPPED = 100
 """Steps that are tried one after the other where the count was lost."""
 _PLAIN_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")
-_NEW_SESSION = "start a new session (in Claude Code: /clear), or raise QWED_MAX_STEPS on the server"
+_ANEW = {
+    ErrorCode.STEP_LIMIT.code: "start a new session (in Claude Code: /clear), or raise QWED_MAX_STEPS on the server",
+    ErrorCode.REPETITION.code: "do something else first, or start a new session",
+}
+"""What helps against a limit of one conversation, to whoever never heard of one."""
+_NEXT_PROMPT = "wait for the person's next prompt, with which the count begins anew; or "
 
 
 class Agent(NamedTuple):
@@ -76,11 +81,11 @@ def decide(call: Call, action: Mapping[str, Any], agent: Agent, patience: Patien
     except QWEDError as error:
         reason = f"it could not be verified: {error.message}"
         return Verdict(Refusal(call.tool, reason, error.code, error.suggestion))
-    return _meaning(call.tool, answer, approval)
+    return _meaning(call, answer, approval)
 
 
-def _meaning(tool: str, answer: "Answer", approval: str) -> Verdict:
-    error = answer.error or {}
+def _meaning(call: Call, answer: "Answer", approval: str) -> Verdict:
+    tool, error = call.tool, answer.error or {}
     reason = error.get("message") or f"the decision is {answer.decision}"
     refusal = Refusal(tool, reason, error.get("code"), error.get("suggestion"), answer.decision, answer)
     if answer.decision == Decision.APPROVED and answer.action_id and answer.corrected is None:
@@ -89,8 +94,8 @@ def _meaning(tool: str, answer: "Answer", approval: str) -> Verdict:
         # A hook says yes or no to what the agent is about to do, and that was not permitted.
         instead = json.dumps(answer.corrected, ensure_ascii=True)
         return Verdict(refusal._replace(reason=f"not as it is: it would be permitted as {instead}"), answer)
-    if error.get("code") == ErrorCode.STEP_LIMIT.code:
-        refusal = refusal._replace(suggestion=_NEW_SESSION)
+    if error.get("code") in _ANEW:
+        refusal = refusal._replace(suggestion=(_NEXT_PROMPT if call.turn else "") + _ANEW[error["code"]])
     if answer.is_pending:
         refusal = refusal._replace(suggestion=f"once a person has approved {approval}, make the same call again")
     return Verdict(refusal, answer)
@@ -101,6 +106,11 @@ class _Asking(NamedTuple):
     agent: Agent
     call: Call
     action: Mapping[str, Any]
+
+    @property
+    def turn(self) -> str:
+        """The name under which the steps of this turn are counted."""
+        return name_of("turn", self.call.turn or "")
 
     def at(self, conversation: str, step: int) -> "Answer":
         context = {"conversation_id": conversation, "step_number": step}
@@ -133,7 +143,7 @@ def _asked(asking: _Asking, patience: Patience) -> "tuple[Answer, str]":
     name, fingerprint = name_of(asking.agent.base_url, asking.agent.agent_id, session), _fingerprint(asking.action)
     with held(name) as kept:
         action_id, _, approval = kept.waiting.get(fingerprint, "").partition(" ")
-        answer = asking.later(action_id, 0) if action_id else _at_next_step(asking, kept, _conversation(session))
+        answer = asking.later(action_id, 0) if action_id else _at_next_step(asking, kept, _conversation(asking.call))
         approval = answer.approval_id or approval
         _note(asking, kept, answer, approval)
     if answer.is_pending and patience.wait > 0:
@@ -157,9 +167,14 @@ def _awaited(asking: _Asking, answer: "Answer", wait: float) -> "Answer":
     return asking.later(answer.action_id, wait)
 
 
-def _conversation(session: str) -> str:
-    """The session's own name where the server takes it, so that the log can be read beside the transcript."""
-    return session if _PLAIN_SESSION.fullmatch(session) else f"hook_{name_of(session)}"
+def _conversation(call: Call) -> str:
+    """The session's own name where the server takes it, so that the log can be read beside the transcript.
+
+    Each turn of it is a conversation: the limits are on what an agent does by itself, and a prompt is somebody else.
+    """
+    parts = [part for part in (call.session, call.turn) if part is not None]
+    name = ":".join(parts)
+    return name if _PLAIN_SESSION.fullmatch(name) else f"hook_{name_of(*parts)}"
 
 
 def _at_next_step(asking: _Asking, kept: Session, conversation: str) -> "Answer":
@@ -168,25 +183,27 @@ def _at_next_step(asking: _Asking, kept: Session, conversation: str) -> "Answer"
         answer = _at_step(asking, kept, conversation)
         if answer.error is None or answer.error.get("code") != ErrorCode.REPLAY.code:
             break
-        kept.step += 1  # the server knows this number: the count was lost, or somebody else counts in the session
+        # The server knows this number: the count was lost, or somebody else counts in the session.
+        kept.steps[asking.turn] = kept.steps.get(asking.turn, 0) + 1
     assert answer is not None  # noqa: S101 - the loop has turned at least once
     return answer
 
 
 def _at_step(asking: _Asking, kept: Session, conversation: str) -> "Answer":
     """The answer; its number is used up unless the server certainly did not use it."""
-    before = kept.step
-    kept.step = before + 1
+    # Taken out and put in at the end: what is kept is the newest.
+    before = kept.steps.pop(asking.turn, 0)
+    kept.steps[asking.turn] = before + 1
     kept.save()
     try:
-        answer = asking.at(conversation, kept.step)
+        answer = asking.at(conversation, before + 1)
     except QWEDError as error:
         if not perhaps_decided(error):
-            kept.step = before
+            kept.steps[asking.turn] = before
             kept.save()
         raise
     if not Decision(answer.decision).commits:
-        kept.step = before
+        kept.steps[asking.turn] = before
     return answer
 
 

@@ -17,6 +17,8 @@ class Call(NamedTuple):
     arguments: Mapping[str, Any]
     session: str | None = None
     """The agent's own name for the conversation."""
+    turn: str | None = None
+    """The agent's own name for what it does between one prompt and the next."""
     use_id: str | None = None
     """The agent's own name for this call."""
     cwd: str | None = None

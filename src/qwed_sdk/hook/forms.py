@@ -11,6 +11,8 @@ Raw = Mapping[str, Any]
 
 _LONGEST_NAME = 128
 _LONGEST_SESSION = 1024
+_TURNS = ("prompt_id", "turn_id", "generation_id", "execution_id")
+"""What Claude Code, Codex, Cursor and Windsurf name anew with every prompt."""
 
 ASKING_MODES = frozenset({"default", "plan", "acceptEdits"})
 """The permission modes of Claude Code in which a person is there and is asked."""
@@ -105,6 +107,7 @@ def _named(raw: Raw) -> Call:
         tool=tool,
         arguments=_object(_member(raw, "tool_input"), "tool_input"),
         session=_text(raw, "session_id", "conversation_id"),
+        turn=_text(raw, *_TURNS),
         use_id=_text(raw, "tool_use_id"),
         cwd=_cwd(raw),
         success=_told_success(raw),
@@ -137,8 +140,15 @@ def _can_ask(raw: Raw) -> bool:
 
 
 def _cursor(raw: Raw, tool: Any, arguments: Mapping[str, Any]) -> Call:
-    session = _text(raw, "conversation_id")
-    return Call("", tool, arguments, session, _text(raw, "tool_use_id"), _cwd(raw))
+    return Call(
+        agent="",
+        tool=tool,
+        arguments=arguments,
+        session=_text(raw, "conversation_id"),
+        turn=_text(raw, *_TURNS),
+        use_id=_text(raw, "tool_use_id"),
+        cwd=_cwd(raw),
+    )
 
 
 def _cursor_shell(raw: Raw) -> Call:
@@ -163,7 +173,7 @@ def _windsurf(tool: str, *members: str) -> Callable[[Raw], Call]:
     def read(raw: Raw) -> Call:
         info = _object(_member(raw, "tool_info"), "tool_info")
         arguments = {member: info[member] for member in members if member in info}
-        return Call("", tool, arguments, _text(raw, "trajectory_id"), cwd=_cwd(info))
+        return Call("", tool, arguments, _text(raw, "trajectory_id"), _text(raw, *_TURNS), cwd=_cwd(info))
 
     return read
 
@@ -172,7 +182,7 @@ def _windsurf_mcp(raw: Raw) -> Call:
     info = _object(_member(raw, "tool_info"), "tool_info")
     tool = f"mcp__{_member(info, 'mcp_server_name')}__{_member(info, 'mcp_tool_name')}"
     arguments = _object(info.get("mcp_tool_arguments", {}), "mcp_tool_arguments")
-    return Call("", tool, arguments, _text(raw, "trajectory_id"))
+    return Call("", tool, arguments, _text(raw, "trajectory_id"), _text(raw, *_TURNS))
 
 
 # Copilot CLI (camelCase events)
@@ -188,7 +198,7 @@ def _copilot(raw: Raw) -> Call:
 
 # Any other program
 
-_GENERIC_MEMBERS = frozenset({"tool", "parameters", "conversation", "id", "cwd", "success"})
+_GENERIC_MEMBERS = frozenset({"tool", "parameters", "conversation", "turn", "id", "cwd", "success"})
 
 
 def _generic(raw: Raw) -> Call:
@@ -203,6 +213,7 @@ def _generic(raw: Raw) -> Call:
         tool=raw["tool"],
         arguments=_object(raw.get("parameters", {}), "parameters"),
         session=_text(raw, "conversation"),
+        turn=_text(raw, "turn"),
         use_id=_text(raw, "id"),
         cwd=_cwd(raw),
         success=success,

@@ -14,16 +14,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeVar
 
 from qwed.words.home import NoHome, from_home
 from qwed_sdk.hook.call import Unusable
+
+T = TypeVar("T")
 
 KEPT_SECONDS = 30 * 24 * 3600
 MOST_KEPT = 200
 _LARGEST = 1 << 18
 _SWEPT = 1_000
 _STATE, _LOCK = ".json", ".lock"
+_KEPT = {"steps": int, "calls": str, "waiting": str}
+"""What is kept of a session: names, and what stands under each."""
 _FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -32,8 +36,8 @@ class Session:
     """What is known of one session; `save` after every change."""
 
     file: Path
-    step: int = 0
-    """The last number that was used."""
+    steps: dict[str, int] = field(default_factory=dict)
+    """The last number that was used, in each turn of the session."""
     calls: dict[str, str] = field(default_factory=dict)
     """Which action a call of the agent is, so that its outcome can be told."""
     waiting: dict[str, str] = field(default_factory=dict)
@@ -43,11 +47,11 @@ class Session:
         """Write it as a whole, or leave what was there."""
         written = self.file.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600), "w") as out:
-            json.dump({"step": self.step, "calls": _newest(self.calls), "waiting": _newest(self.waiting)}, out)
+            json.dump({name: _newest(getattr(self, name)) for name in _KEPT}, out)
         os.replace(written, self.file)
 
 
-def _newest(kept: dict[str, str]) -> dict[str, str]:
+def _newest(kept: dict[str, T]) -> dict[str, T]:
     return dict(list(kept.items())[-MOST_KEPT:])
 
 
@@ -110,24 +114,21 @@ def _read(file: Path) -> Session:
     found = _decoded(data)
     if found is None:
         raise Unusable(f"{file} is broken: delete it, and the numbers the server knows are skipped")
-    return Session(file, *found)
+    return Session(file, **found)
 
 
-def _decoded(data: bytes) -> tuple[int, dict[str, str], dict[str, str]] | None:
+def _decoded(data: bytes) -> dict[str, dict[str, Any]] | None:
     try:
         found = json.loads(data) if len(data) <= _LARGEST else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
-        return None
-    step, calls, waiting = found.get("step"), found.get("calls"), found.get("waiting")
-    if type(step) is int and step >= 0 and _is_kept(calls) and _is_kept(waiting):
-        return step, calls, waiting
+    if isinstance(found, dict) and all(_is_kept(found.get(name), kind) for name, kind in _KEPT.items()):
+        return {name: found[name] for name in _KEPT}
     return None
 
 
-def _is_kept(found: Any) -> TypeGuard[dict[str, str]]:
-    return isinstance(found, dict) and all(isinstance(action_id, str) for action_id in found.values())
+def _is_kept(found: Any, kind: type) -> bool:
+    return isinstance(found, dict) and all(type(each) is kind and (kind is str or each >= 0) for each in found.values())
 
 
 def sweep(place: Path, now: float | None = None) -> None:

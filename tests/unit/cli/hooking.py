@@ -74,6 +74,12 @@ class Hook:
         """What is kept of sessions."""
         return sorted((self.home / ".qwed" / "hook").glob("*.json"))
 
+    @property
+    def step(self) -> int:
+        """The last number that was used in the one turn there was."""
+        (step,) = self.kept()["steps"].values()
+        return int(step)
+
     def kept(self) -> dict[str, Any]:
         """What is kept of the one session there was."""
         (file,) = self.files

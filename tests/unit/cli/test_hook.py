@@ -85,7 +85,7 @@ def test_a_lost_count_is_found_again(hook: Hook, activities: Any) -> None:
         assert hook(search(number)).code == 0
     hook.files[0].unlink()
     assert hook(search(4)).code == 0
-    assert (hook.kept()["step"], activities()[0]["step_number"]) == (4, 4)
+    assert (hook.step, activities()[0]["step_number"]) == (4, 4)
 
 
 def test_calls_at_once_take_turns(hook: Hook, activities: Any) -> None:
@@ -107,12 +107,54 @@ def test_calls_at_once_take_turns(hook: Hook, activities: Any) -> None:
 
 def test_a_session_that_is_too_long_says_what_to_do(hook: Hook) -> None:
     assert hook(LIST).code == 0
-    hook.files[0].write_text(json.dumps({**hook.kept(), "step": 50}))
+    hook.files[0].write_text(json.dumps({**hook.kept(), "steps": dict.fromkeys(hook.kept()["steps"], 50)}))
     said = hook(LIST)
     assert said.code == 2
     assert "QWED-AGENT-LOOP-001" in said.err
     assert "/clear" in said.err
     assert "QWED_MAX_STEPS" in said.err
+
+
+TURNS = {
+    "prompt_id": claude("Bash", {"command": "ls"}),
+    "turn_id": claude("Bash", {"command": "ls"}, model="gpt"),
+    "generation_id": {"hook_event_name": "beforeShellExecution", "conversation_id": "c", "command": "ls"},
+    "execution_id": {"agent_action_name": "pre_run_command", "trajectory_id": "t", "tool_info": {"command_line": "ls"}},
+    "turn": {"tool": "Bash", "parameters": {"command": "ls"}, "conversation": "c"},
+}
+"""What each agent calls a turn, and a tool call of it."""
+
+
+@pytest.mark.parametrize("member", TURNS)
+def test_with_every_prompt_the_count_begins_anew(hook: Hook, activities: Any, member: str) -> None:
+    for turn in ("one", "two"):
+        assert [hook({**TURNS[member], member: turn}).code for _ in range(3)] == [0, 0, 2]
+    found = [entry for entry in activities() if entry["decision"] == "APPROVED"]
+    assert [entry["step_number"] for entry in found] == [2, 1, 2, 1]
+    assert len({entry["conversation_id"] for entry in found}) == 2
+
+
+def test_a_turn_that_goes_on_beside_another_keeps_its_count(hook: Hook, activities: Any) -> None:
+    for number in range(4):
+        assert hook(claude("WebSearch", {"query": f"{number}"}, prompt_id=f"turn {number % 2}")).code == 0
+    assert [entry["step_number"] for entry in activities()] == [2, 2, 1, 1]
+
+
+def test_a_turn_that_is_too_long_waits_for_the_person(hook: Hook) -> None:
+    asked = {**LIST, "prompt_id": "p1"}
+    assert hook(asked).code == 0
+    hook.files[0].write_text(json.dumps({**hook.kept(), "steps": dict.fromkeys(hook.kept()["steps"], 50)}))
+    said = hook(asked)
+    assert (said.code, "wait for the person's next prompt" in said.err) == (2, True)
+    assert hook({**asked, "prompt_id": "p2"}).code == 0
+
+
+def test_what_a_person_approved_goes_through_in_a_later_turn(hook: Hook, settle: Any) -> None:
+    asked = {**WRITE, "prompt_id": "p1"}
+    said = hook(asked)
+    assert said.code == 2
+    settle(said.err)
+    assert hook({**asked, "prompt_id": "p2"}).code == 0
 
 
 def test_without_a_session_every_call_is_a_conversation_of_its_own(hook: Hook, activities: Any) -> None:
@@ -143,7 +185,7 @@ def test_a_call_that_waits_for_a_person_does_not_run(hook: Hook) -> None:
 
 def test_asking_again_asks_about_the_same_approval(hook: Hook) -> None:
     first, second = hook(WRITE), hook(WRITE)
-    assert (second.code, second.err, hook.kept()["step"]) == (2, first.err, 1)
+    assert (second.code, second.err, hook.step) == (2, first.err, 1)
 
 
 def test_once_it_is_approved_the_same_call_runs_once(hook: Hook, settle: Any) -> None:

@@ -69,7 +69,7 @@ def test_nobody_there_is_a_no_and_the_step_is_not_used(hook: Hook, monkeypatch: 
     monkeypatch.setenv("QWED_BASE_URL", "http://127.0.0.1:9")
     said = hook(LIST)
     assert (said.code, "could not be asked" in said.err) == (2, True)
-    assert hook.kept()["step"] == 0
+    assert hook.step == 0
 
 
 @pytest.mark.parametrize("behave", [hangs_up, says(500, ERROR)], ids=["no answer", "an error"])
@@ -77,7 +77,7 @@ def test_a_step_of_which_nobody_knows_is_left_out(hook: Hook, monkeypatch: pytes
     with impostor(behave) as standing:
         monkeypatch.setenv("QWED_BASE_URL", standing.url)
         assert [hook(LIST).code, hook(LIST).code] == [2, 2]
-    assert hook.kept()["step"] == 2
+    assert hook.step == 2
 
 
 def test_a_wrong_token_is_a_no(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,12 +140,12 @@ def test_a_library_that_is_broken_is_a_no(tmp_path: Path) -> None:
         "{",
         "null",
         "[]",
-        '{"step": 1}',
-        '{"step": -1, "calls": {}, "waiting": {}}',
-        '{"step": true, "calls": {}, "waiting": {}}',
-        '{"step": "1", "calls": {}, "waiting": {}}',
-        '{"step": 1, "calls": [], "waiting": {}}',
-        '{"step": 1, "calls": {"a": 1}, "waiting": {}}',
+        '{"steps": {}}',
+        '{"steps": {"a": -1}, "calls": {}, "waiting": {}}',
+        '{"steps": {"a": true}, "calls": {}, "waiting": {}}',
+        '{"steps": {"a": "1"}, "calls": {}, "waiting": {}}',
+        '{"steps": {"a": 1}, "calls": [], "waiting": {}}',
+        '{"steps": {"a": 1}, "calls": {"a": 1}, "waiting": {}}',
         "[" * 100_000,
         " " * 300_000,
     ],
@@ -233,7 +233,7 @@ def test_a_hook_that_is_stopped_says_no(tmp_path: Path, number: signal.Signals) 
             told = process.stderr.read()
     assert (process.returncode, told) == (2, f"qwed: stopped by {number.name}\n")
     kept = json.loads(next((tmp_path / ".qwed" / "hook").glob("*.json")).read_text())
-    assert kept["step"] == 1
+    assert list(kept["steps"].values()) == [1]
 
 
 CLOSED = {"standard input": "<&-", "standard output": ">&-", "standard error": "2>&-", "all": "<&- >&- 2>&-"}

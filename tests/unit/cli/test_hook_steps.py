@@ -25,7 +25,7 @@ def mode_of(path: Path) -> int:
 
 def save(name: str, step: int) -> Path:
     with held(name) as session:
-        session.step = step
+        session.steps = {"t": step}
         session.save()
     return session.file
 
@@ -33,7 +33,7 @@ def save(name: str, step: int) -> Path:
 def test_what_was_counted_is_there_again() -> None:
     save("a", 7)
     with held("a") as session:
-        assert (session.step, session.calls, session.waiting) == (7, {}, {})
+        assert (session.steps, session.calls, session.waiting) == ({"t": 7}, {}, {})
 
 
 def test_the_files_are_for_their_owner_alone() -> None:
@@ -58,11 +58,11 @@ def test_a_write_that_breaks_off_leaves_what_was_there(monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(Unusable, match="no space left on device"):
         save("a", 2)
-    assert json.loads(file.read_text())["step"] == 1
+    assert json.loads(file.read_text())["steps"] == {"t": 1}
 
 
 def test_only_the_newest_calls_are_kept(tmp_path: Path) -> None:
-    session = Session(tmp_path / "a.json", 1, {str(number): "act" for number in range(MOST_KEPT + 5)})
+    session = Session(tmp_path / "a.json", {}, {str(number): "act" for number in range(MOST_KEPT + 5)})
     session.save()
     assert next(iter(json.loads(session.file.read_text())["calls"])) == "5"
 
