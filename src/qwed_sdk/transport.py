@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from qwed.words.home import DEFAULT_URL
 from qwed_sdk.conversation import running_loop
 from qwed_sdk.errors import QWEDArgumentError, QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDTimeoutError
 from qwed_sdk.wire import Attempt, Outcome, Request, Response
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from qwed_sdk.lines import Errand
 
-DEFAULT_URL = "http://localhost:8000"
 _CONNECTIONS = 100
 
 
@@ -68,7 +68,7 @@ def _base(url: str) -> str:
         plain = None
     if not plain or not url.isprintable():
         raise QWEDArgumentError(
-            "`base_url` must look like http://127.0.0.1:8000 or https://qwed.example.com, "
+            f"`base_url` must look like {DEFAULT_URL} or https://qwed.example.com, "
             "without a user, a query or a fragment"
         )
     # As the parser writes it, so that `HTTPS:` is no other scheme than `https:` to whoever reads it next.

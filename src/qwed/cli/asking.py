@@ -11,12 +11,12 @@ import typer
 
 from qwed.cli.options import data_dir_of
 from qwed.cli.printing import console, sorry
+from qwed.words.home import DEFAULT_URL
 
 if TYPE_CHECKING:
     from qwed.gate import Gate
     from qwed_sdk import QWEDClient, QWEDError
 
-DEFAULT_URL = "http://127.0.0.1:8000"
 MOST_TEXT = 1 << 20
 """Bytes of a request, as the server bounds it; whatever is longer is refused before it is sent."""
 MOST_FILE = 10 << 20

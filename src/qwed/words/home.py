@@ -1,7 +1,10 @@
-"""Where `~` leads: to somebody's own directory, or nowhere."""
+"""Where things are unless somebody says otherwise: the server on this machine, files in somebody's own directory."""
 
 import os
 from pathlib import Path
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+"""The address and not a name, which may lead to another family of addresses first: a server listens on this one."""
 
 
 class NoHome(OSError):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qwed.words import Decision, ErrorCode
+from qwed.words.home import DEFAULT_URL
 from qwed_sdk.calls.checks import Refusal
 from qwed_sdk.errors import QWEDError, perhaps_decided
 from qwed_sdk.hook.call import Call, Unusable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from qwed_sdk.client import QWEDClient
     from qwed_sdk.records import Answer
 
-DEFAULT_URL = "http://127.0.0.1:8000"
 _SKIPPED = 100
 """Steps that are tried one after the other where the count was lost."""
 _PLAIN_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,119}")

@@ -20,8 +20,8 @@ import pytest
 
 import qwed
 from qwed.cli import main
-from qwed.cli.doctor.server import is_here
 from qwed.settings import CLIENT_VARIABLES, Settings, variable_of
+from qwed_sdk.transport import is_here
 from tests.conftest import Register
 from tests.support.server import Server
 

@@ -271,7 +271,7 @@ def test_a_proxy_that_is_none_is_a_server_that_cannot_be_asked(proxy: str, monke
 def test_a_blank_environment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("QWED_BASE_URL", "QWED_API_KEY"):
         monkeypatch.setenv(name, "  ")
-    assert QWEDClient().base_url == "http://localhost:8000"
+    assert QWEDClient().base_url == "http://127.0.0.1:8000"
 
 
 @pytest.mark.parametrize("key", ["a\r\nx-api-key: b", "ä", "", " ", 5])

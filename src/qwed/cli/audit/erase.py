@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from qwed.cli.asking import DEFAULT_URL, Where, server
+from qwed.cli.asking import Where, server
 from qwed.cli.opening import opening
 from qwed.store.place import FILE_NAME
 from qwed.store.reader import Unreadable
+from qwed.words.home import DEFAULT_URL
 
 
 def erase_there(subject: str, where: Where) -> bool:

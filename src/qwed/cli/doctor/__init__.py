@@ -47,8 +47,9 @@ def _doctor(url: Url = None, data_dir: DataDir = None, as_json: AsJson = False) 
 
 
 def _look(url: str | None, data_dir: Path | None) -> Iterator[Finding]:
-    from qwed.cli.asking import DEFAULT_URL
     from qwed.cli.doctor import directory, machine, server
+    from qwed.words.home import DEFAULT_URL
+    from qwed_sdk.transport import is_here
 
     place = data_dir_of(data_dir)
     yield from machine.look_at_python()
@@ -59,7 +60,8 @@ def _look(url: str | None, data_dir: Path | None) -> Iterator[Finding]:
     yield from machine.look_at_variables()
     yield from directory.look_at_directory(place)
     key = os.environ.get("QWED_API_KEY", "").strip()
-    if not key and (data_dir is not None or os.environ.get("QWED_DATA_DIR") or server.is_here(url or DEFAULT_URL)):
+    # No other machine is shown the key in the usual directory unasked.
+    if not key and (data_dir is not None or os.environ.get("QWED_DATA_DIR") or is_here(url or DEFAULT_URL)):
         key = server.key_in(place)
     yield from server.look_at_server(url or DEFAULT_URL, named=url is not None, key=key)
 
