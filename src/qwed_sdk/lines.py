@@ -4,10 +4,13 @@ The HTTP client counts its seconds anew for every byte that comes, and gives wha
 question. Here the seconds are those of the whole request, and a connection that said more than its answer is left.
 """
 
+import socket
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Thread
 from typing import Any
 
 import httpcore
@@ -114,6 +117,23 @@ class Line(httpcore.NetworkStream):
         return True if info == "is_readable" and self.count.surplus else self._stream.get_extra_info(info)
 
 
+def _addresses(host: str, seconds: float) -> list[str]:
+    """Where the host is. The system looks a name up for as long as it likes, so that is done beside us."""
+    found: Future[list[Any]] = Future()
+
+    def look() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(httpcore.ConnectError(str(error)))
+
+    Thread(target=look, daemon=True).start()
+    try:
+        return list(dict.fromkeys(row[4][0] for row in found.result(seconds)))
+    except TimeoutError:
+        raise httpcore.ConnectTimeout("the name of the host was not found in time") from None
+
+
 class _Dial(httpcore.NetworkBackend):
     def __init__(self, below: httpcore.NetworkBackend) -> None:
         self._below = below
@@ -126,8 +146,15 @@ class _Dial(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> Line:
-        left = _present.get().left(httpcore.ConnectTimeout, timeout)
-        return Line(self._below.connect_tcp(host, port, left, local_address, socket_options))
+        present = _present.get()
+        failed = httpcore.ConnectError(f"`{host}` has no address")
+        for address in _addresses(host, present.left(httpcore.ConnectTimeout, timeout)):
+            left = present.left(httpcore.ConnectTimeout, timeout)
+            try:
+                return Line(self._below.connect_tcp(address, port, left, local_address, socket_options))
+            except httpcore.ConnectError as error:
+                failed = error
+        raise failed
 
 
 class AsyncLine(httpcore.AsyncNetworkStream):

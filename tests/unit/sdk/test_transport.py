@@ -4,6 +4,7 @@ import asyncio
 import copy
 import os
 import pickle
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -266,6 +267,28 @@ def test_a_proxy_that_is_none_is_a_server_that_cannot_be_asked(proxy: str, monke
     with pytest.raises(QWEDConnectionError) as caught:
         QWEDClient("k", "http://qwed.invalid", retries=0).health()
     assert caught.value.sent is False
+
+
+def test_a_name_that_is_never_found_takes_no_longer_than_the_client_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_args, **_named: over.wait(60) and [])
+    try:
+        with pytest.raises(QWEDTimeoutError) as caught:
+            QWEDClient("k", "http://qwed.invalid", timeout=0.1, retries=0).health()
+    finally:
+        over.set()
+    assert caught.value.sent is False
+
+
+def test_a_host_is_asked_at_any_of_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 0)) for address in ("127.0.0.9", "127.0.0.1")]
+    real = socket.getaddrinfo
+    found = lambda host, *rest, **named: rows if host == "qwed.invalid" else real(host, *rest, **named)  # noqa: E731
+    monkeypatch.setattr("socket.getaddrinfo", found)
+    with impostor(OK) as other:
+        port = other.url.rpartition(":")[2]
+        assert QWEDClient("k", f"http://qwed.invalid:{port}", retries=0).health().status == "ok"
+    assert other.heard[0].headers["host"] == f"qwed.invalid:{port}"
 
 
 def test_a_blank_environment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
