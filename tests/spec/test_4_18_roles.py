@@ -49,6 +49,7 @@ WHO: dict[str, tuple[str, ...]] = {
     "add_organisation": OWNER,
     "add_key": OWNER,
     "list_keys": OWNER,
+    "get_own_key": KEYS,
     "revoke_key": OWNER,
     "list_changes": KEYS,
     "put_webhook": OWNER,
@@ -229,6 +230,17 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
         none = scene.ask(operation, shown, scene.ids | {"agent_id": "agent_" + "0" * 24})
         assert (real.status_code, _code(real)) == (401, _BAD_TOKEN), operation
         assert real.content == none.content, operation
+
+
+@spec("9.8")
+@pytest.mark.parametrize("role", KEYS)
+def test_a_key_is_told_which_one_it_is_and_nothing_of_the_others(house: House, role: str) -> None:
+    with house.client("owner") as owner, house.client(role) as holder:
+        told = holder.get("/keys/self")
+        (known,) = [key for key in owner.get("/keys").json()["keys"] if house.keys[role].startswith(key["prefix"])]
+    assert told.json() == known | {"organisation_id": told.json()["organisation_id"]}
+    assert told.json()["role"] == role
+    assert house.keys[role] not in told.text
 
 
 @spec("9.8")

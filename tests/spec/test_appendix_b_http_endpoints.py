@@ -13,6 +13,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
+import qwed
 from qwed.api import agents, shapes
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.request import Context, Options
@@ -69,7 +70,7 @@ def test_what_is_not_there_is_said_in_the_same_shape(
 
 @spec("B")
 def test_health_and_readiness_need_no_key(stranger: httpx.Client, ask: Asking) -> None:
-    assert stranger.get("/health").json() == {"status": "ok"}
+    assert stranger.get("/health").json() == {"status": "ok", "version": qwed.__version__}
     ask({"type": "verify_logic", "query": "x > 1"}, 1)
     ready = stranger.get("/ready")
     assert (ready.status_code, ready.json()["ready"]) == (200, True)

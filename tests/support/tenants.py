@@ -42,6 +42,7 @@ BODIES: dict[str, Any] = {
     "add_organisation": {"name": "another house"},
     "add_key": {"name": "another key", "role": "owner"},
     "list_keys": None,
+    "get_own_key": None,
     "revoke_key": None,
     "list_changes": None,
     "put_webhook": {"url": "https://hooks.example.com/qwed", "events": ["degraded"]},

@@ -1,12 +1,13 @@
 """The node itself: is it there, is it ready, which key does it sign with."""
 
+import qwed
 from qwed.api.http import Call, Response, ok
 from qwed.witness.witness import CONTRADICTED
 
 
 async def health(_call: Call) -> Response:
-    """The process answers."""
-    return ok({"status": "ok"})
+    """The process answers, and which version it is."""
+    return ok({"status": "ok", "version": qwed.__version__})
 
 
 async def ready(call: Call) -> Response:

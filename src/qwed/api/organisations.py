@@ -34,6 +34,12 @@ class KeyView(View, frozen=True, kw_only=True):
     revoked_at: str | None
 
 
+class OwnKeyView(KeyView, frozen=True, kw_only=True):
+    """The key that asks, and whose it is."""
+
+    organisation_id: str
+
+
 class NewKeyView(KeyView, frozen=True, kw_only=True):
     """A new key, shown this once."""
 
@@ -102,6 +108,14 @@ async def list_keys(call: Call) -> Response:
         return refused(key)
     found = await asyncio.to_thread(call.services.store.list_keys, key.organisation_id)
     return ok(KeysView(keys=[key_view(each) for each in found]))
+
+
+async def get_own_key(call: Call) -> Response:
+    """The key that is shown: which one it is, and what its role is."""
+    key = require_key(call)
+    if isinstance(key, Problem):
+        return refused(key)
+    return ok(OwnKeyView(**_fields(key), organisation_id=key.organisation_id))  # type: ignore[arg-type]  # as above
 
 
 async def revoke_key(call: Call) -> Response:

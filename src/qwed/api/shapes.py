@@ -258,9 +258,10 @@ class ToolsShape(View, frozen=True, kw_only=True):
 
 
 class HealthShape(View, frozen=True, kw_only=True):
-    """The process answers."""
+    """The process answers, and which version it is."""
 
     status: Literal["ok"]
+    version: str
 
 
 class ReadyShape(View, frozen=True, kw_only=True):

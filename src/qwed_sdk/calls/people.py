@@ -49,6 +49,11 @@ def list_keys() -> Call[list[Known]]:
     return [Known(found) for found in entries_of((yield from ask("GET", "/keys")), "keys")]
 
 
+def get_own_key() -> Call[Known]:
+    """The key that asks: its id, name, role and `organisation_id`."""
+    return Known((yield from ask("GET", "/keys/self")))
+
+
 def revoke_key(key_id: str) -> Call[Known]:
     """End a key; it opens nothing any more."""
     return Known((yield from ask("DELETE", at("keys", key_id))))

@@ -62,6 +62,14 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/keys", organisations.list_keys, "The organisation's keys", organisations.KeysView, errors=KEY),
     Route(
+        "GET",
+        "/keys/self",
+        organisations.get_own_key,
+        "The key that asks: its name, its role and its organisation",
+        organisations.OwnKeyView,
+        errors=KEY,
+    ),
+    Route(
         "DELETE",
         "/keys/{key_id}",
         organisations.revoke_key,
