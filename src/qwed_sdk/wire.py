@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 from qwed.words import Decision, ErrorCode
+from qwed.words.advice import spoken
 from qwed_sdk.errors import (
     QWEDArgumentError,
     QWEDConnectionError,
@@ -302,16 +303,6 @@ def _consistent(members: dict[str, Any], decision: Any, response: Response) -> d
     return members
 
 
-_IN_PYTHON = {
-    ErrorCode.NO_CREDENTIAL.code: "give `api_key`, or set QWED_API_KEY",
-    ErrorCode.UNKNOWN_CREDENTIAL.code: (
-        "an organisation's key (`qwed_live_...`) is `api_key` or QWED_API_KEY; "
-        "an agent's token (`qwed_agent_...`) is for a QWEDAgentClient or QWED_AGENT_TOKEN"
-    ),
-}
-"""What to do in a program, where the server speaks of headers."""
-
-
 def problem_of(response: Response) -> Exception:
     """The typed error that an answer is."""
     error = object_in(response).get("error")
@@ -325,7 +316,7 @@ def problem_of(response: Response) -> Exception:
         code=error["code"],
         status=response.status,
         details=details if isinstance(details, dict) else None,
-        suggestion=_IN_PYTHON.get(error["code"], suggestion if isinstance(suggestion, str) else None),
+        suggestion=spoken(error["code"], suggestion if isinstance(suggestion, str) else None),
         retry_after=_seconds(response.retry_after),
     )
 

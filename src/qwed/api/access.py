@@ -21,7 +21,7 @@ def require_key(call: Call, roles: frozenset[str] = ANYONE) -> Key | Problem:
             return problem(
                 ErrorCode.ROLE_NOT_SUFFICIENT, "this route takes an organisation's key, not a token", suggestion=_WHERE
             )
-        return problem(ErrorCode.NO_CREDENTIAL, "send an organisation key in X-API-Key")
+        return problem(ErrorCode.NO_CREDENTIAL)
     key = find_key(call.api_key, call.services.store, call.caller.key)
     if key is None:
         return problem(ErrorCode.UNKNOWN_CREDENTIAL, suggestion=_WHERE)

@@ -121,7 +121,7 @@ class App:
         code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
         headers = error.headers if isinstance(error, HTTPException) else None
         allowed = (headers or {}).get("Allow", "another method")
-        message = f"use {allowed} here" if status == 405 else "no such route: GET /docs shows them"
+        message = f"use {allowed} here" if status == 405 else "no such route"
         response = refused(problem(code, message))
         return StarletteResponse(response.body, response.status, headers, media_type="application/json")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from qwed.words import Decision, NotCanonical, canonical, sha256_of
+from qwed.words.advice import spoken
 from qwed_sdk.calls.own import Bound, Proposed, asked, log_execution, wait_for_decision
 from qwed_sdk.errors import ActionDenied, ActionPending, QWEDError
 from qwed_sdk.plain import NotPlain, plain
@@ -155,7 +156,8 @@ def settled(
 def _refusal(tool: str, answer: Answer) -> Refusal:
     error = answer.error or {}
     reason = error.get("message") or f"the decision is {answer.decision}"
-    return Refusal(tool, reason, error.get("code"), error.get("suggestion"), answer.decision, answer)
+    code = error.get("code")
+    return Refusal(tool, reason, code, spoken(code, error.get("suggestion")), answer.decision, answer)
 
 
 def _repaired(rules: Rules, tool: str, arguments: Mapping[str, Any], corrected: Mapping[str, Any]) -> dict[str, Any]:

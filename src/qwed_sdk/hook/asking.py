@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qwed.words import Decision, ErrorCode
+from qwed.words.advice import spoken
 from qwed.words.home import DEFAULT_URL
 from qwed_sdk.calls.checks import Refusal
 from qwed_sdk.errors import QWEDError, perhaps_decided
@@ -87,7 +88,8 @@ def decide(call: Call, action: Mapping[str, Any], agent: Agent, patience: Patien
 def _meaning(call: Call, answer: "Answer", approval: str) -> Verdict:
     tool, error = call.tool, answer.error or {}
     reason = error.get("message") or f"the decision is {answer.decision}"
-    refusal = Refusal(tool, reason, error.get("code"), error.get("suggestion"), answer.decision, answer)
+    suggestion = spoken(error.get("code"), error.get("suggestion"))
+    refusal = Refusal(tool, reason, error.get("code"), suggestion, answer.decision, answer)
     if answer.decision == Decision.APPROVED and answer.action_id and answer.corrected is None:
         return Verdict(None, answer)
     if Decision(answer.decision).permits:

@@ -8,6 +8,8 @@ from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 from qwed.words import Decision, ErrorCode
 
+_SHOW_ONE = "send an organisation key in X-API-Key, or the agent's own token in Authorization: Bearer"
+
 
 def authenticate(case: Case, services: Services) -> Case | Answer:
     """The case with its agent, or the refusal a stranger gets."""
@@ -25,7 +27,7 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
             return denied(ErrorCode.INVALID_AGENT_TOKEN)
     organisation_id = key.organisation_id if key is not None else shown.organisation_id
     if organisation_id is None and shown.agent_token is None:
-        return denied(ErrorCode.INVALID_AGENT_TOKEN, "no credential: send X-API-Key or Authorization: Bearer")
+        return denied(ErrorCode.INVALID_AGENT_TOKEN, "no credential", suggestion=_SHOW_ONE)
     if agent is None or organisation_id not in (None, agent.organisation_id):
         return denied(ErrorCode.AGENT_NOT_REGISTERED)
     if case.stated_agent_id not in (None, case.agent_id):
