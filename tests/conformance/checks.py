@@ -71,7 +71,7 @@ def unheard(tables: Tables) -> Iterator[str]:
 def unsaid(tables: Tables) -> Iterator[str]:
     """Words of a document that none of its statements contains."""
     for name, table in tables.items():
-        said = "\n".join(each.says for each in table.statement)
+        said = "\n".join(each.says for each in table.statement).replace("`", "")
         yield from (f"{name}: no statement says `{word}`" for word in table.words if not _contains(said, word))
 
 
@@ -98,8 +98,8 @@ def unread(tables: Tables, seeds: Path = SEEDS) -> Iterator[str]:
 
 def words_of(text: str) -> set[str]:
     """What a document names: codes, fields, tools, paths, and the first cell of every row that is drawn with bars."""
-    plain = text.replace("\\_", "_")
+    plain = text.replace("\\_", "_").replace("`", "")
     found = {word for pattern in (_CODE, _KEY, _NAME) for word in pattern.findall(plain)}
     found |= {path.rstrip("/") for path in _PATH.findall(plain)}
-    cells = (cell.strip("*` ") for cell in _CELL.findall(plain))
+    cells = (cell.strip("* ") for cell in _CELL.findall(plain))
     return found | {cell for cell in cells if cell.strip("-:") and not cell.startswith("<")}
