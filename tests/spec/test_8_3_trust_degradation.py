@@ -211,6 +211,19 @@ def test_a_correction_costs_no_trust(hired: Hire) -> None:
     assert trust_of(ask) == 2
 
 
+@spec("8.3", "7.1")
+def test_who_tells_of_having_done_what_was_not_permitted_loses_no_trust_by_it_and_may_be_complained_about(
+    people: People,
+) -> None:
+    """Ruling 4.2 names what costs trust; an honest report is not among it, or none would be made."""
+    ask = people.hire(trust_level=2)
+    for answer in (ask(FALSE, 1), ask(WRITE, 1)):
+        path = f"/agents/{ask.agent_id}/actions/{answer['action_id']}/execution"
+        assert [people.member.post(path, json={"success": True}).status_code for _ in range(3)] == [409] * 3
+    assert (trust_of(ask), len(changes_of(ask, "executed_unpermitted"))) == (2, 6)
+    assert people.member.post(f"/agents/{ask.agent_id}/complaint", json={"reason": "it acted"}).status_code == 200
+
+
 # Repeated denials (>10%), -1 level
 
 
