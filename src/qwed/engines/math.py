@@ -50,7 +50,8 @@ _SMALL_WORDS = frozenset(
     {"what", "is", "are", "the", "plus", "minus", "times", "equals", "equal", "divided", "squared", "sum", "of", "and"}
 )
 _SPOKEN = frozenset(
-    {"is", "are", "plus", "minus", "times", "equals", "divided", "squared", "cubed", "halved", "doubled"}
+    {"is", "are", "plus", "minus", "times", "equals", "divided", "squared", "cubed", "halved", "doubled", "percent"}
+    | {"hundred", "thousand", "million", "billion", "trillion", "cent", "cents", "half", "twice"}
 )
 """Words that no variable is called."""
 
@@ -117,7 +118,8 @@ def _answer(query: str, parameters: Mapping[str, Any]) -> Verdict:
     if in_units is not None:
         return in_units
     claim = parse(text)
-    if _SPOKEN.intersection(names_in(claim.left, claim.right)):
+    sides = [side for link in (claim, *claim.also) for side in (link.left, link.right)]
+    if _SPOKEN.intersection(name.lower() for name in names_in(*sides)):
         raise _sentence(query)
     shown = claim if claim.also else claim._replace(text=query.strip())
     return judge(shown, parameters.get("tolerance"), facts)

@@ -39,7 +39,7 @@ _IDENTITY, _LENGTHS = "sin(x)^2 + cos(x)^2 = 1", "5 km + 300 m = 5.3 km"
 
 ENGINES: dict[str, EngineRow] = _by_name(
     (
-        EngineRow(name="math", module="qwed.engines.math", version=2, warm=_queries(_IDENTITY, _LENGTHS)),
+        EngineRow(name="math", module="qwed.engines.math", version=3, warm=_queries(_IDENTITY, _LENGTHS)),
         EngineRow(name="logic", module="qwed.engines.logic", version=2),
         EngineRow(name="code", module="qwed.engines.code", version=3, warm=(EngineRequest(code="print(1 + 1)"),)),
         EngineRow(name="sql", module="qwed.engines.sql", version=3, warm=_queries("SELECT id FROM users")),
@@ -47,7 +47,7 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="fact", module="qwed.engines.fact", version=2),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image"),
-        EngineRow(name="consensus", module="qwed.engines.consensus"),
+        EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
     )
 )
 

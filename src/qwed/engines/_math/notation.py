@@ -74,6 +74,11 @@ _LAST_CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CHOOSE = re.compile(r"\b([0-9]+|[A-Za-z])\s+choose\s+([0-9]+|[A-Za-z])\b")
+_POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_COUNTED = re.compile(
+    rf"(?<![\w.,)\]])([0-9][0-9,]*(?:\.[0-9]+)?) +({'|'.join(_POWERS)})\b(?!\s*[\w(^*!.\[|])", re.IGNORECASE
+)
+_PERCENT_WORD = re.compile(r"(?<=[0-9)])\s*\bpercent\b", re.IGNORECASE)
 _COMPARISON = re.compile(r"(<=|>=|==|!=|=|<|>)")
 
 
@@ -88,7 +93,16 @@ def plain(text: str) -> str:
     if not text.isascii():
         text = _from_unicode(text)
     text = _CHOOSE.sub(r"binomial(\1, \2)", text)
+    text = _COUNTED.sub(_counted, text)
+    text = _PERCENT_WORD.sub("%", text)
     return _from_words(text) if "%" in text else text
+
+
+def _counted(found: re.Match[str]) -> str:
+    """`5 million` as a number; behind a slash or a power sign, where it is not plain how far it reaches, as it is."""
+    if found.string[: found.start()].rstrip().endswith(("/", "^", "**")):
+        return found[0]
+    return f"({found[1]}*10^{_POWERS[found[2].lower()]})"
 
 
 def _from_unicode(text: str) -> str:

@@ -137,6 +137,8 @@ _REMAINDER = sp.Function("mod", real=True)
 def _modulo(number: Expr, modulus: Expr) -> Expr:
     if modulus == 0:
         raise division_by_zero()
+    if modulus.is_negative:
+        raise Refused("unambiguous", "a remainder by a negative number has two readings: write the value you mean")
     if modulus.is_Rational and number.free_symbols and all(symbol.is_integer for symbol in number.free_symbols):
         return _REMAINDER(number, modulus)
     if not (number.is_Rational and modulus.is_Rational):
