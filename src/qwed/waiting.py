@@ -13,6 +13,13 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 Waker = Callable[[list["Ticket[Any]"]], None]
+Soon = Callable[[Callable[[], None]], None]
+"""Calls something when whatever is at hand has been done."""
+
+
+def at_once(do: Callable[[], None]) -> None:
+    """Nothing else is at hand."""
+    do()
 
 
 class Ticket(Generic[T]):
@@ -110,6 +117,14 @@ class LoopDriver:
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
         self.seconds = seconds
+
+    def soon(self, do: Callable[[], None]) -> None:
+        """Have `do` called once every walk that can go on in this turn of the loop has; at once off the loop."""
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        (self._loop.call_soon if here else at_once)(do)
 
     async def drive(self, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
         """Run `walk`, awaiting each ticket it waits for, each at most `seconds` or the driver's own time."""

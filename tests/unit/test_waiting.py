@@ -186,6 +186,21 @@ def test_tickets_of_one_loop_are_woken_with_one_call() -> None:
     assert woken == [10]
 
 
+def test_what_is_put_off_comes_after_every_walk_of_the_turn_and_at_once_off_the_loop() -> None:
+    async def main() -> list[str]:
+        driver, seen = LoopDriver(asyncio.get_running_loop(), PATIENCE), []
+
+        async def walk(name: str) -> None:
+            driver.soon(lambda: seen.append(f"after {name}"))
+            seen.append(name)
+
+        await asyncio.gather(*(driver.drive(walk(name)) for name in "ab"))
+        await asyncio.to_thread(driver.soon, lambda: seen.append("elsewhere"))
+        return seen
+
+    assert asyncio.run(main()) == ["a", "b", "after a", "after b", "elsewhere"]
+
+
 def test_a_cancelled_walk_lets_go_at_once() -> None:
     let_go: list[str] = []
 

@@ -82,6 +82,7 @@ class App:
             settings = self.services.settings
             patience = max(settings.engine_seconds, settings.step_lease_seconds) + _MARGIN
             self._node.driver = LoopDriver(asyncio.get_running_loop(), patience)
+            self.services.store.soon = self._node.driver.soon
             self._driven = True
         return self._node
 

@@ -17,7 +17,7 @@ from qwed.store.job import Job, JobItem
 from qwed.store.merit import Merit
 from qwed.store.parts import Approval, AttestationRevoked, Conflict, Part, Webhook
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
-from qwed.waiting import Ticket
+from qwed.waiting import Soon, Ticket
 from qwed.words import Decision, ErrorCode
 
 
@@ -271,6 +271,8 @@ class Store(Protocol):
     """Called with the organisations whose logs have grown, from any thread; must not wait."""
     on_distrust: Callable[[], None]
     """Called when a write failed: what was taken for kept may not be."""
+    soon: Soon
+    """When what was submitted is committed, which whoever drives many decisions at once may put off by a moment."""
     scrubbed: bool
     """Whether nothing that was deleted lies in the files, as far as is known."""
 

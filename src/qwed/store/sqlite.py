@@ -41,7 +41,7 @@ from qwed.store.subjects import SubjectTable
 from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
 from qwed.store.writes import add_change, tally_row, write_of
-from qwed.waiting import Ticket, announce
+from qwed.waiting import Soon, Ticket, announce, at_once
 from qwed.words import Decision, ErrorCode, Trust
 from qwed.words.clock import Clock
 
@@ -70,6 +70,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         """Called from the writing thread once a notice is durable; must not wait."""
         self.on_commit: Callable[[Collection[str]], None] = nobody_listens
         self.on_distrust: Callable[[], None] = _nobody
+        self.soon: Soon = at_once
         self._sequencer = sequencer
         self.in_memory = place == MEMORY
         self._lock = threading.RLock()
@@ -123,7 +124,10 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         # Two readers, because a long page of history must not hold up a decision that reads one row.
         self._reader, self._browser = connect(str(file)), connect(str(file))
         self._browse_lock = threading.Lock()
-        self._writer = GroupWriter(writing, self._sequencer, self._distrust, StillThere(file).check, self._committed)
+        still_there = StillThere(file).check
+        self._writer = GroupWriter(
+            writing, self._sequencer, self._distrust, still_there, self._committed, lambda do: self.soon(do)
+        )
 
     def _committed(self, organisations: Collection[str], notices: bool) -> None:
         if organisations:

@@ -7,6 +7,7 @@ once per batch, in their last state: the batch is one transaction, so no state i
 import logging
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from operator import add
 from queue import Empty, SimpleQueue
@@ -17,7 +18,7 @@ import msgspec
 from qwed.store.columns import put
 from qwed.store.log import Integration, Sequencer, border_in, head_rows
 from qwed.store.protocol import StoreError
-from qwed.waiting import Ticket, announce
+from qwed.waiting import Soon, Ticket, announce, at_once
 
 BATCH = 512
 LARGEST_BATCH = 64 << 20
@@ -127,6 +128,7 @@ class GroupWriter:
         on_failure: Callable[[], None],
         require: Callable[[], None],
         on_commit: Callable[[Collection[str], bool], None],
+        soon: Soon = at_once,
     ) -> None:
         self._connection = connection
         self._sequencer = sequencer
@@ -135,21 +137,35 @@ class GroupWriter:
         """Raises where a commit would be worth nothing."""
         self._on_commit = on_commit
         """Told which organisations' logs have grown, and whether there are notices."""
+        self._soon = soon
+        """When what was submitted is handed over. A thread that was woken takes the interpreter from whoever goes on to
+        submit, so an event loop hands over what one turn of it brings together: one wake-up, one batch."""
+        self._turn: deque[Write] = deque()
+        self._handing = threading.Lock()
+        """Whoever hands over does so alone: the queue is in the order of the log."""
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self.written = 0
         self._thread.start()
 
     def submit(self, write: Write) -> Ticket[Any]:
-        """Queue one write; called under the store's lock, so the queue is in commit order."""
-        self._queue.put(write)
+        """Take one write; called under the store's lock, so they are taken in commit order."""
+        self._turn.append(write)
+        if len(self._turn) == 1:
+            self._soon(self._hand_over)
         return write.ticket
+
+    def _hand_over(self) -> None:
+        with self._handing:
+            while self._turn:
+                self._queue.put(self._turn.popleft())
 
     def flush(self) -> None:
         """Nothing to do: a read sees what is committed, and nothing uncommitted was acknowledged."""
 
     def drain(self) -> list[Write]:
         """Take everything that waits; used when a commit failed and what follows it must fail too."""
+        self._hand_over()
         waiting: list[Write] = []
         while True:
             try:
@@ -163,7 +179,8 @@ class GroupWriter:
                 return waiting
 
     def close(self) -> None:
-        """Write what is queued, then stop."""
+        """Write what was submitted, then stop."""
+        self._hand_over()
         self._queue.put(None)
         self._thread.join()
         self._connection.close()

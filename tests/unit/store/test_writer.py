@@ -333,6 +333,52 @@ def _nobody(_organisations: Collection[str], _notices: bool) -> None:
     """Nobody listens."""
 
 
+class Turn:
+    """A writer whose submitter says when its turn is over."""
+
+    def __init__(self) -> None:
+        self.connection = Watched(_connected(":memory:"))
+        self.over: list[Callable[[], None]] = []
+        self.writer = GroupWriter(
+            self.connection,  # type: ignore[arg-type]  # a connection that is watched
+            _sequencer(),
+            lambda: None,
+            lambda: None,
+            _nobody,
+            self.over.append,
+        )
+
+
+def test_what_one_turn_submits_is_handed_over_once_and_is_one_transaction() -> None:
+    turn = Turn()
+    tickets = [turn.writer.submit(_added(name, result=name)) for name in "cab"]
+    assert [ticket.done for ticket in tickets] == [False] * 3
+    [over] = turn.over
+    over()
+    assert [ticket.block(30) for ticket in tickets] == ["c", "a", "b"]
+    assert Counter(turn.connection.statements)["COMMIT"] == 1
+    turn.writer.submit(_added("d"))
+    assert len(turn.over) == 2, "the next turn hands over again"
+    turn.writer.close()
+
+
+def test_closing_writes_what_a_turn_has_not_handed_over() -> None:
+    turn = Turn()
+    ticket = turn.writer.submit(_added("a", result="kept"))
+    turn.writer.close()
+    assert ticket.block(0) == "kept"
+
+
+def test_draining_takes_what_a_turn_has_not_handed_over() -> None:
+    turn = Turn()
+    write = _added("a")
+    turn.writer.submit(write)
+    assert turn.writer.drain() == [write]
+    turn.over[0]()
+    turn.writer.close()
+    assert not write.ticket.done
+
+
 FAILURES = [OSError("gone"), OverflowError("large"), ValueError("bad"), TypeError("odd"), MemoryError()]
 
 
