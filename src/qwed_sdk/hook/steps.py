@@ -128,7 +128,11 @@ def _decoded(data: bytes) -> dict[str, dict[str, Any]] | None:
 
 
 def _is_kept(found: Any, kind: type) -> bool:
-    return isinstance(found, dict) and all(type(each) is kind and (kind is str or each >= 0) for each in found.values())
+    return isinstance(found, dict) and all(type(each) is kind and _is_no_less(each) for each in found.values())
+
+
+def _is_no_less(each: Any) -> bool:
+    return not isinstance(each, int) or each >= 0
 
 
 def sweep(place: Path, now: float | None = None) -> None:
