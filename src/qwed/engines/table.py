@@ -46,7 +46,7 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="shell", module="qwed.engines.shell", permitted_by_name=False, warm=_queries("ls -l")),
         EngineRow(name="fact", module="qwed.engines.fact", version=2),
         EngineRow(name="stats", module="qwed.engines.stats"),
-        EngineRow(name="image", module="qwed.engines.image"),
+        EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
     )
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from qwed.engines._image import looks
 from qwed.engines._image.exif import EXIF_CLAIMS
 from qwed.engines._image.file import Picture
-from qwed.engines._image.looks import Look, on_plain
+from qwed.engines._image.looks import Look, on_plain, on_upright
 from qwed.engines._image.measures import BYTES, NUMBER, OPERATOR, Finding
 
 MAX_CLAIM = 500
@@ -24,21 +24,30 @@ _CLAIMS: tuple[tuple[str, Look], ...] = (
     (
         r"(?:(?:size|dimensions?|resolution)\s*(?:=|:|is|are|of)?\s*)?"
         rf"(?P<width>\d[\d,]{{0,9}}){_PX}\s*(?:x|\u00d7|by|\*)\s*(?P<height>\d[\d,]{{0,9}}){_PX}(?: large| in size)?",
-        looks.size,
+        on_upright(looks.size),
     ),
     (
         rf"(?P<measure>{_MEASURE}|frames|pixels)\s*(?P<operator>{OPERATOR})\s*"
         rf"(?:(?P<number>{NUMBER})\s*(?:px|pixels?|mp|megapixels?|frames?)?|(?:the |its )?(?P<other>{_MEASURE}))",
-        looks.compare,
+        on_upright(looks.compare),
     ),
     (
         rf"{_COUNT}(?:px |pixels? )?(?P<measure>wide|high|tall|frames?|megapixels|mp)(?: in (?:all|total))?",
-        looks.extent,
+        on_upright(looks.extent),
     ),
-    (rf"(?P<measure>wider|taller|higher) than (?P<number>{NUMBER}){_PX}", looks.longer),
-    (rf"aspect ratio\s*(?P<operator>{OPERATOR})\s*(?P<a>{NUMBER})\s*[:/]\s*(?P<b>[1-9]\d{{0,6}})", looks.ratio),
-    (rf"(?:an? )?(?:in )?landscape(?: orientation)?{_KIND}|wider than (?:it is )?(?:tall|high)", looks.landscape),
-    (rf"(?:an? )?(?:in )?portrait(?: orientation)?{_KIND}|(?:taller|higher) than (?:it is )?wide", looks.portrait),
+    (rf"(?P<measure>wider|taller|higher) than (?P<number>{NUMBER}){_PX}", on_upright(looks.longer)),
+    (
+        rf"aspect ratio\s*(?P<operator>{OPERATOR})\s*(?P<a>{NUMBER})\s*[:/]\s*(?P<b>[1-9]\d{{0,6}})",
+        on_upright(looks.ratio),
+    ),
+    (
+        rf"(?:an? )?(?:in )?landscape(?: orientation)?{_KIND}|wider than (?:it is )?(?:tall|high)",
+        on_upright(looks.landscape),
+    ),
+    (
+        rf"(?:an? )?(?:in )?portrait(?: orientation)?{_KIND}|(?:taller|higher) than (?:it is )?wide",
+        on_upright(looks.portrait),
+    ),
     (rf"(?:an? )?square{_KIND}", looks.square),
     (rf"(?:file ?size|size|file)\s*(?P<operator>{OPERATOR})\s*(?P<number>{NUMBER})\s*{BYTES}", looks.file_size),
     (rf"{_COUNT}{BYTES}(?: (?:large|big|long|in size))?", looks.file_size),
@@ -115,6 +124,10 @@ _IS_NOT = re.compile(r"\b(is|are|was) not\b", re.IGNORECASE)
 _VERB = re.compile(r"(?:is|are|was|has|have|contains?|uses?|there (?:is|are)|measures)\s+", re.IGNORECASE)
 
 
+_OWN = re.compile(rf"(?:{_DENIAL.pattern})|(?:{_VERB.pattern})|(?:{_SUBJECT.pattern})", re.IGNORECASE)
+"""What begins a part of its own: behind a denial, anything else may be denied with it."""
+
+
 class Reading(NamedTuple):
     """One part of a claim, ready to be looked at."""
 
@@ -138,6 +151,9 @@ def read(claim: str) -> list[Reading] | None:
     parts = _parts(text)
     readings = [_read(part) for part in parts]
     whole = [reading for reading in readings if reading is not None]
+    following = zip(readings, parts[1:], strict=False)
+    if any(before is not None and before.denied and not _OWN.match(part) for before, part in following):
+        return None
     return whole if len(whole) == len(parts) <= MAX_PARTS else None
 
 

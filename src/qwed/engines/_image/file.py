@@ -69,6 +69,16 @@ class Picture:
             except BROKEN:
                 return {}
 
+    @property
+    def turned(self) -> bool:
+        """Whether the file asks to be shown another way than it is stored."""
+        return self.exif.get("Orientation", "1") not in ("", "0", "1")
+
+    @property
+    def on_its_side(self) -> bool:
+        """Whether it is shown with its width for its height."""
+        return self.exif.get("Orientation") in ("5", "6", "7", "8") and self.width != self.height
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What is odd about the file, though it can be read."""

@@ -44,6 +44,7 @@ def size(match: re.Match[str], picture: Picture) -> Finding:
 
 
 _FRACTIONS = frozenset({"aspect", "megapixels"})
+_TURN_PROOF = frozenset({"pixels", "megapixels", "frames"})
 
 
 def compare(match: re.Match[str], picture: Picture) -> Finding:
@@ -129,12 +130,27 @@ def still(match: re.Match[str], picture: Picture) -> Finding:
 
 
 def on_plain(look: Look) -> Look:
-    """Looks at colours only where every pixel has a plain one."""
+    """Looks at colours only where every pixel has a plain one, and one frame is all there is."""
 
     def looked(match: re.Match[str], picture: Picture) -> Finding:
+        if picture.frames != 1:
+            return Finding(None, "the image has several frames, which may differ in colour: send the one that is meant")
         if picture.image.mode in colours.MODES:
             return look(match, picture)
         return Finding(None, f"the colours of mode {picture.image.mode} depend on who shows it")
+
+    return looked
+
+
+def on_upright(look: Look) -> Look:
+    """Looks at width and height only where they are the same as stored and as shown."""
+
+    def looked(match: re.Match[str], picture: Picture) -> Finding:
+        named = match.groupdict().get("measure") or "width"
+        if not picture.on_its_side or _MEASURES[named.casefold()] in _TURN_PROOF:
+            return look(match, picture)
+        stored, shown = f"{picture.width}x{picture.height}", f"{picture.height}x{picture.width}"
+        return Finding(None, f"the image is {stored} as stored and {shown} as shown: it says that it lies on its side")
 
     return looked
 
@@ -247,6 +263,8 @@ def mostly(match: re.Match[str], picture: Picture) -> Finding:
 
 def pixel(match: re.Match[str], picture: Picture) -> Finding:
     """`pixel (10, 20) is #ff0000`."""
+    if picture.turned:
+        return Finding(None, "the file asks to be shown turned: pixels are counted from another corner then")
     x, y = int(match["x"]), int(match["y"])
     if x >= picture.width or y >= picture.height:
         told = f"there is no pixel ({x}, {y}) in an image of {picture.width}x{picture.height}"
