@@ -56,7 +56,7 @@ def assigned(tree: ast.Module) -> set[str]:
         other.update(getattr(node, "names", []) if isinstance(node, ast.Global | ast.Nonlocal) else [])
         other.update(alias.name for alias in getattr(node, "names", []) if isinstance(alias, ast.alias))
     # A name of the language means something even where nothing is bound to it.
-    return stored - other - set(dir(builtins))
+    return {name for name in stored if not name.startswith("__")} - other - set(dir(builtins))
 
 
 def renamed(code: str) -> str:

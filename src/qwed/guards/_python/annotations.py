@@ -3,6 +3,7 @@
 import ast
 
 from qwed.guards._python.attributes import REACHING
+from qwed.guards._python.choices import ANYTHING
 from qwed.guards._python.look import Look
 from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
@@ -48,6 +49,16 @@ def annotated(look: Look, node: ast.expr | None, scope: Scope) -> None:
         text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
         if "__" in text or "(" in text or "lambda" in text:
             _annotation_text(look, text, node.lineno)
+    if not isinstance(node, ast.Constant):
+        _made(look, node, scope)
+
+
+def _made(look: Look, node: ast.expr, scope: Scope) -> None:
+    """An annotation that is a text made elsewhere, or in a way nobody can tell."""
+    for text in look.folder.texts(node, scope):
+        _annotation_text(look, text, node.lineno)
+    if look.folder.possible(node, scope) == ANYTHING and look.hidden(node, scope):
+        look.report.danger(Danger.DYNAMIC, "code in an annotation", node.lineno)
 
 
 def _annotation_text(look: Look, text: str, line: int) -> None:

@@ -4,7 +4,8 @@ import ast
 import re
 
 from qwed.guards._python import file_calls as files
-from qwed.guards._python.attributes import INNER, TEXT_CODE, WALKS
+from qwed.guards._python import text_calls
+from qwed.guards._python.attributes import INNER, WALKS
 from qwed.guards._python.choices import UNKNOWN
 from qwed.guards._python.file_calls import Handler, spread, word_of
 from qwed.guards._python.look import Look
@@ -12,7 +13,6 @@ from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
 from qwed.guards._python.values import canonical
 from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
 _OWN_MODULE = words("__name__ __package__ __module__")
@@ -135,7 +135,7 @@ def _constants_only(look: Look, base: ast.expr, scope: Scope, name: ast.expr) ->
     """`getattr(logging, level.upper())` reaches constants, `getattr(hashlib, name)` functions on data."""
     shouted = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
     known = look.values.paths(base, scope) <= _DATA_MODULES
-    return known and not look.hidden(name, scope) and (shouted or known)
+    return known and not look.hidden(name, scope) and (shouted or not look.lists_names())
 
 
 _DATA_MODULES = words("logging hashlib math operator torch.nn torch.optim numpy numpy.random torch random")
@@ -190,34 +190,33 @@ def _recodes(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
         look.report.danger(Danger.OBFUSCATE, path, node.lineno)
 
 
-def _plain_text_only(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """Text that a library runs as an expression or template: fine where it is written out and plain."""
-    if not node.args or not _plain_code(look, node.args[0], scope):
+def _members(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """The members of a module are everything it has imported."""
+    if any(look.is_module(each) for argument in node.args[:1] for each in look.values.paths(argument, scope)):
+        look.report.danger(Danger.REFLECT, path, node.lineno)
+
+
+def _runs_tests(look: Look, node: ast.Call, _scope: Scope, path: str) -> None:
+    """`unittest.main()` runs the program's own tests; a module or tests named by text may be anybody's."""
+    if node.args or spread(node) or any(word.arg in ("module", "defaultTest", "argv") for word in node.keywords):
         look.report.danger(Danger.DYNAMIC, path, node.lineno)
 
 
-def _plain_code(look: Look, node: ast.expr, scope: Scope) -> bool:
-    found = look.folder.possible(node, scope)
-    texts = [text for text in found if isinstance(text, str)]
-    return len(texts) == len(found) and not any("__" in text or "import" in text or "@" in text for text in texts)
+def _with_arguments(danger: Danger) -> Handler:
+    """A call that asks for nothing but facts unless it is given something."""
+
+    def judge(look: Look, node: ast.Call, _scope: Scope, path: str) -> None:
+        if node.args or node.keywords:
+            look.report.danger(danger, path, node.lineno)
+
+    return judge
 
 
-def _timed(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """timeit runs text as code; a function of the program's own is judged where it stands."""
-    timed = [*node.args[:2], *(word.value for word in node.keywords if word.arg in ("stmt", "setup"))]
-    own = [isinstance(each, ast.Lambda) or _is_own_function(look, each, scope) for each in timed]
-    if not timed or not all(own) or spread(node):
-        look.report.danger(Danger.DYNAMIC, path, node.lineno)
-
-
-def _is_own_function(look: Look, node: ast.expr, scope: Scope) -> bool:
-    return isinstance(node, ast.Name) and node.id in look.program.functions and not look.values.named(node.id, scope)
-
-
-def _frame_text(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """Methods of a data frame that take an expression as text."""
-    if node.args and not _plain_code(look, node.args[0], scope):
-        look.report.effect(EffectKind.UNRESOLVED, path.rpartition(".")[2], node.lineno)
+def _unsafe_yaml(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    kind = word_of(node, "typ", 0)
+    found = look.folder.possible(kind, scope) if kind is not None else ("rt",)
+    if spread(node) or not all(text in ("rt", "safe", "pure", ("rt",), ("safe",)) for text in found):
+        look.report.danger(Danger.DESERIALISE, path, node.lineno)
 
 
 def risky_words(look: Look, node: ast.Call) -> None:
@@ -232,17 +231,18 @@ _RISKY_WORDS = {"shell": Danger.PROCESS, "trust_remote_code": Danger.DYNAMIC}
 
 BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,
+    **text_calls.BY_NAME,
     **dict.fromkeys(("getattr", "setattr", "delattr", "inspect.getattr_static"), _reflect),
     **dict.fromkeys(("builtins.getattr", "builtins.setattr", "builtins.delattr"), _reflect),
     **dict.fromkeys(("hasattr", "dir"), _look),
     **dict.fromkeys(_NAMESPACES, _namespace),
     **dict.fromkeys(("yaml.load", "yaml.load_all"), _yaml),
     **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _recodes),
-    **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S", "pandas.eval"), _plain_text_only),
-    **dict.fromkeys(("jinja2.Template", "jinja2().from_string", "mako.template.Template"), _plain_text_only),
-    **dict.fromkeys(("jinja2.Environment().from_string", "flask.render_template_string"), _plain_text_only),
-    **dict.fromkeys(("timeit.timeit", "timeit.repeat", "timeit.Timer"), _timed),
-    **dict.fromkeys((f"pandas().{name}" for name in TEXT_CODE), _frame_text),
+    **dict.fromkeys(("inspect.getmembers", "inspect.getmembers_static"), _members),
+    "unittest.main": _runs_tests,
+    "xml.sax.make_parser": _with_arguments(Danger.DYNAMIC),
+    "platform.architecture": _with_arguments(Danger.PROCESS),
+    "ruamel.yaml.YAML": _unsafe_yaml,
     "operator.attrgetter": _fetch,
     "operator.methodcaller": _fetch,
     "string.Formatter().get_field": _fetch,

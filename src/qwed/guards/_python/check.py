@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from qwed.guards._python import binders, calls
+from qwed.guards._python import binders, calls, text_calls
 from qwed.guards._python.annotations import TYPES, annotated, excuse, only_type
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
@@ -18,7 +18,7 @@ from qwed.guards._python.fold import Folder
 from qwed.guards._python.look import LIBRARIES, Look
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Scope
-from qwed.guards._python.tables import ASSUMED, RULES
+from qwed.guards._python.tables import ASSUMED, RULES, words
 from qwed.guards._python.values import REROOTED, Values, canonical
 from qwed.guards.code_words import Danger
 from qwed.words import EffectKind
@@ -47,6 +47,8 @@ def check(tree: ast.Module) -> PythonReport:
         for rule in _RULES_OF.get(type(node), ()):
             rule(look, node, scope)
     _reflections(look)
+    for line, what in look.evaluated.items() if look.annotations else ():
+        look.report.danger(Danger.DYNAMIC, f"{what} of annotations put in later", line)
     return look.report
 
 
@@ -84,6 +86,8 @@ def _attribute(look: Look, node: ast.Attribute, scope: Scope) -> None:
     if id(node) in look.done:
         return
     base, attributes = _chain(look, node)
+    if "__annotations__" in attributes and (attributes[-1] in _CHANGING or not isinstance(node.ctx, ast.Load)):
+        look.annotations[node.lineno] = None
     _judge_names(look, node, base, attributes, scope)
     look.rename(base)
     paths = look.values.paths(node, scope)
@@ -95,6 +99,9 @@ def _attribute(look: Look, node: ast.Attribute, scope: Scope) -> None:
         _undefined(look, base, node, scope)
     if not paths:
         _method(look, node, attributes, scope)
+
+
+_CHANGING = words("update setdefault __setitem__ __ior__")
 
 
 def _chain(look: Look, node: ast.Attribute) -> tuple[ast.expr, list[str]]:
@@ -164,7 +171,20 @@ def _rerooted(look: Look, node: ast.Attribute, attributes: list[str], scope: Sco
                 look.mention(path, node, scope)
 
 
+def _annotations_of(node: ast.expr | None) -> bool:
+    """Whether it is the mapping of annotations itself."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name == "__annotations__"
+
+
 def _assign(look: Look, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    held = [target.value for target in targets if isinstance(target, ast.Subscript)]
+    if all(map(_annotations_of, [*targets, node.value])):
+        # One function's annotations given to another were written down with the first.
+        look.done.update(map(id, targets))
+    elif any(map(_annotations_of, [*targets, *held, node.value])):
+        look.annotations[node.lineno] = None
     # A class attribute is reached as `A.name`, which whoever gets the class can do, so there a module is handed on.
     if scope.kind != "class":
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -226,6 +246,8 @@ def _text(look: Look, node: ast.Constant, _scope: Scope) -> None:
     value = node.value
     if not isinstance(value, str) or "_" not in value:
         return
+    if value == "__annotations__":
+        look.annotations[node.lineno] = None
     for part in value.split(".") if len(value) < 200 else ():
         if part in _INNER_TEXT or part in _PIECES:
             look.inner_texts.setdefault(part, node.lineno)
@@ -248,9 +270,12 @@ def _returns(look: Look, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Sc
         excuse(look, decorator)
 
 
-def _class(look: Look, node: ast.ClassDef, _scope: Scope) -> None:
+def _class(look: Look, node: ast.ClassDef, scope: Scope) -> None:
     for outside in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
         excuse(look, outside)
+    for base in node.bases:
+        if "sqlite3.Connection" in look.values.paths(base, scope):
+            look.report.deed(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
 
 
 def _pattern(look: Look, node: ast.MatchClass, scope: Scope) -> None:
@@ -265,9 +290,12 @@ def _handler(look: Look, node: ast.ExceptHandler, _scope: Scope) -> None:
 def _call(look: Look, node: ast.Call, scope: Scope) -> None:
     look.callers[id(node.func)] = node
     calls.risky_words(look, node)
+    if any(map(_annotations_of, node.args)):
+        look.annotations[node.lineno] = None
     if isinstance(node.func, ast.Attribute):
         _method_call(look, node, node.func, scope)
     paths = look.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
+    text_calls.formulas(look, node, scope, paths)
     for path in paths & _TYPE_ARGUMENTS.keys():
         for argument in node.args[_TYPE_ARGUMENTS[path]]:
             only_type(look, argument)

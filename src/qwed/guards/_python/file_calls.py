@@ -15,6 +15,10 @@ from qwed.words import EffectKind
 _READING = frozenset("rbtU")
 _BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
 _REACHING_SQL = re.compile(r"(?i)\b(?:attach\b|vacuum\s+into\b|load_extension\b|writefile\b)")
+_HARMLESS_SQL = re.compile(r"(?i)\s*(?:select|insert|update|delete|create|drop|alter|with|values|explain)\b")
+_REACHING_DUCK = re.compile(
+    r"(?i)\b(?:attach|copy|export|import|install|load|pragma|set|call|read_\w+|glob|sniff_csv|parquet_\w+)\b|\bfrom\s*'"
+)
 _EXPORT_WORDS = ("path_or_buf", "path", "buf", "path_or_buffer", "excel_writer", "file")
 _TEXT_EXPORTS = words("to_csv to_json to_html to_xml to_latex to_markdown to_string")
 
@@ -109,9 +113,38 @@ def _exports(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
 
 def _statement(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
     """SQL on a database in memory still reaches files by name."""
-    texts = look.folder.texts(node.args[0], scope) if node.args else []
-    if any(_REACHING_SQL.search(text) for text in texts):
+    found = look.folder.possible(node.args[0], scope) if node.args else ()
+    texts = [text for text in found if isinstance(text, str)]
+    reaches = _REACHING_SQL if path.startswith("sqlite3") else _REACHING_DUCK
+    open_end = len(texts) < len(found) and not _begins_harmlessly(node.args[0], path)
+    if open_end or spread(node) or any(map(reaches.search, texts)):
         look.report.deed(EffectKind.WRITE, path.rpartition(".")[2], node.lineno)
+
+
+def _begins_harmlessly(node: ast.expr, path: str) -> bool:
+    """`f"select * from {table}"`: one statement of SQLite is of the kind it begins with."""
+    while isinstance(node, ast.BinOp | ast.JoinedStr):
+        node = node.left if isinstance(node, ast.BinOp) else node.values[0]
+    first = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return path in ("sqlite3().execute", "sqlite3().executemany") and _HARMLESS_SQL.match(first) is not None
+
+
+def _reads_if_told(*names: str) -> "Handler":
+    """A call that opens a file where one of these arguments is given."""
+
+    def judge(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+        for word in node.keywords:
+            if word.arg in (*names, None):
+                look.report.deed(EffectKind.READ, look.target(word.value, scope) or path, node.lineno)
+
+    return judge
+
+
+def _tree(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """`ElementTree(element, file)`."""
+    where = word_of(node, "file", 1)
+    if where is not None or spread(node):
+        look.report.deed(EffectKind.READ, (look.target(where, scope) if where else "") or path, node.lineno)
 
 
 Handler = Callable[[Look, ast.Call, Scope, str], None]
@@ -122,7 +155,12 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("h5py.File", "jsonlines.open", "smart_open.open", "fsspec.open", "click.open_file"), _opens),
     **dict.fromkeys(("sqlite3.connect", "duckdb.connect", "aiosqlite.connect"), _connects),
     **dict.fromkeys((f"pandas().{name}" for name in _TEXT_EXPORTS), _exports),
+    **dict.fromkeys(("sqlite3.Connection", "sqlite3.dbapi2.Connection", "sqlite3.dbapi2.connect"), _connects),
     **dict.fromkeys((f"sqlite3().{name}" for name in ("execute", "executescript", "executemany")), _statement),
+    **dict.fromkeys((f"duckdb().{name}" for name in ("execute", "executemany", "sql", "query")), _statement),
+    "xml.etree.ElementTree.ElementTree": _tree,
+    "xml.etree.ElementTree.canonicalize": _reads_if_told("from_file"),
+    "argparse.ArgumentParser": _reads_if_told("fromfile_prefix_chars"),
     "pathlib.Path().replace": _replaces,
     "argparse.FileType": _file_type,
     "numpy.load": _array,

@@ -53,6 +53,10 @@ class Look:
     """The names that hide a text, once somebody asked."""
     inner_texts: dict[str, int] = field(default_factory=dict)
     """Texts that name an inner attribute, and their lines."""
+    evaluated: dict[int, str] = field(default_factory=dict)
+    """Lines on which annotations are evaluated, and by what."""
+    annotations: dict[int, None] = field(default_factory=dict)
+    """Lines on which annotations are put in that are written nowhere as such."""
 
     def use(self, path: str, node: ast.expr, scope: Scope) -> None:
         """Judge a library name that the code holds."""
@@ -85,9 +89,19 @@ class Look:
             self.report.danger(rule.danger or Danger.REFLECT, path, line)
             return
         # A harmless module leads to others only through an attribute that is called like one.
-        unknown = (EffectKind.UNRESOLVED,) if self.program.attributes & REROOTED else ()
+        told = self.program.attributes & REROOTED or self._module_in_text()
+        unknown = (EffectKind.UNRESOLVED,) if told else ()
         for kind in rule.effects or unknown:
             self.report.effect(kind, path, line)
+
+    def _module_in_text(self) -> bool:
+        """Whether a text names a module as a private attribute: `"_os"`, `"_os.system"`."""
+        texts = (node.value for node, _ in self.program.visits if isinstance(node, ast.Constant))
+        return any(isinstance(text, str) and _HIDDEN_MODULE.search(text) for text in texts)
+
+    def lists_names(self) -> bool:
+        """Whether the program goes through the names of something: a module's own imports are among them."""
+        return any(isinstance(node, ast.Name) and node.id == "dir" for node, _ in self.program.visits)
 
     def targets(self, function: ast.expr, scope: Scope) -> list[str]:
         """What a call names: the path it is a method of, or its arguments."""
@@ -167,6 +181,7 @@ class Look:
         return _hides(node) or any((id(home), name) in self.hiding for home, name in _parts(self.program, node, scope))
 
 
+_HIDDEN_MODULE = re.compile(rf"(?<!\w)_(?:{'|'.join(sorted(REROOTED))})(?!\w)")
 _FACTS = {"__code__": CODE_FACTS, "__class__": CLASS_FACTS}
 _FOLLOWED = frozenset({"getattr", "setattr", "delattr"})
 """Builtins that may be given another name, since calls of that name are judged alike."""

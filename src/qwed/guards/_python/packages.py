@@ -130,6 +130,11 @@ DYNAMIC : pytest.main torch.hub pandas.eval numexpr cffi numpy.f2py pip pkg_reso
  bytecode codetransformer uncompyle6 decompyle3 forbiddenfruit pyrasite.inject torch.package numba.extending
  sklearn.utils._testing hy langchain_experimental
  autogen.coding nuitka PyInstaller
+PROCESS : PIL().show PIL.ImageShow
+DYNAMIC : PIL.ImageMath
+SECRET : PIL.ImageGrab
+READ+WRITE duckdb().: execute executemany sql query read_csv read_parquet read_json
+ from_csv_auto from_parquet install_extension load_extension
 EXECUTE : setuptools.setup
 READ : setuptools.find_packages pkg_resources
 HARMLESS : setuptools joblib IPython.display torch.hub.__version__ pkg_resources.parse_version sympy.S numba.jit

@@ -3,7 +3,7 @@
 import re
 
 from qwed.guards._python.attributes import INNER, PLAIN_PRIVATE, WALKS
-from qwed.guards._python.tables import BUILTINS, HARMLESS, RULES, UNKNOWN, Rule, words
+from qwed.guards._python.tables import BUILTINS, HARMLESS, RULES, TOLD_OF, UNKNOWN, Rule, words
 from qwed.guards.code_words import Danger, Report
 from qwed.guards.path import resolve
 from qwed.words import EffectKind
@@ -50,9 +50,23 @@ def rule_of(path: str) -> Rule:
     here = path
     while here:
         if here in RULES:
-            return _private(path, path[len(here) :], RULES[here])
+            rule = _private(path, path[len(here) :], RULES[here])
+            return _elsewhere(path) if rule == HARMLESS and here != path else rule
         here = here.rpartition(".")[0]
     return HARMLESS if path.partition(".")[0] in BUILTINS else UNKNOWN
+
+
+def _elsewhere(path: str) -> Rule:
+    """The row of the same thing at another place: `asyncio.streams.open_connection`, `pathlib.Path.touch(a_path)`."""
+    above, _, last = path.rpartition(".")
+    if last not in TOLD_OF.get(path.partition(".")[0], ()):
+        return HARMLESS
+    while above:
+        for place in (f"{above}().{last}", f"{above}.{last}"):
+            if place in RULES:
+                return RULES[place]
+        above = above.rpartition(".")[0]
+    return HARMLESS
 
 
 def _private(path: str, rest: str, rule: Rule) -> Rule:

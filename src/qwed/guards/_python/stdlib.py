@@ -42,7 +42,9 @@ HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTO
  importlib.util.cache_from_source marshal.version codecs.BufferedIncrementalEncoder codecs.BufferedIncrementalDecoder
  tokenize.tokenize importlib.metadata.version importlib.metadata.PackageNotFoundError
 HARMLESS string.Formatter().: get_field
-HARMLESS sqlite3().: execute executescript executemany cursor
+HARMLESS sqlite3().: cursor
+WRITE sqlite3().: execute executescript executemany
+HARMLESS : sqlite3.dbapi2 sqlite3.Connection
 HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep
  extsep pathsep linesep
  name curdir pardir devnull cpu_count fspath fsencode fsdecode getpid
@@ -144,6 +146,26 @@ DYNAMIC : eval exec compile __import__ breakpoint help execfile reload importlib
  sqlite3().load_extension sqlite3().enable_load_extension turtledemo ctypes.util _imp
 EXECUTE : distutils.core.setup
 HARMLESS : site pkgutil distutils typing.get_type_hints inspect.get_annotations cProfile profile trace doctest
+PROCESS : imaplib.IMAP4_stream asyncio.windows_utils
+DYNAMIC : optparse().read_file optparse().read_module optparse.Values().read_file optparse.Values().read_module
+ trace.main cProfile.main profile.main cgi.test doctest.debug_script doctest.testsource doctest.DocFileSuite
+ doctest.DocTestSuite doctest.DocFileTest doctest.DebugRunner gettext.c2py turtle.read_docstrings
+ unittest.TestLoader().discover
+ unittest.loader unittest.main.TestProgram unittest().getter unittest().get_original unittest().temp_original
+ unittest().in_dict pkgutil.iter_importers tkinter().readprofile tkinter.Tk().readprofile
+ importlib.abc.InspectLoader xml.dom.getDOMImplementation xml.dom.domreg
+DESERIALISE : tracemalloc.Snapshot().load tracemalloc.Snapshot.load trace.CoverageResults pkgutil.read_code
+READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseFragment
+ xml.etree.ElementTree.ElementTree().parse xml.sax.make_parser().parse xml.etree.ElementInclude inspect.findsource
+ inspect.getcomments platform.libc_ver readline.read_init_file turtle.config_dict turtle.readconfig
+ tkinter.filedialog.askopenfile tkinter.filedialog.askopenfiles pkgutil.extend_path shlex().sourcehook
+ linecache.getlines xml.sax.saxutils.prepare_input_source
+READ+WRITE : base64.main quopri.main tokenize.main ast.main dis.main json.tool gzip.main calendar.main pickletools.main
+WRITE : tracemalloc.Snapshot().dump tracemalloc.take_snapshot().dump tracemalloc().dump cgi.initlog cgi.log
+ cgitb.enable cgitb.Hook cProfile().dump_stats profile().dump_stats trace().write_results trace().write_results_file
+ readline.append_history_file turtle().postscript tkinter().postscript turtle.write_docstringdict
+ tkinter.filedialog.asksaveasfile xml.etree.ElementTree.ElementTree().write_c14n
+NETWORK : xml.dom.xmlbuilder
 DESERIALISE : pickle marshal shelve copyreg.pickle copyreg.add_extension copyreg.constructor _pickle
  copyreg._reconstructor copyreg.__newobj__
 REFLECT : getattr setattr delattr operator.attrgetter operator.methodcaller builtins __builtins__ __loader__ __spec__

@@ -70,6 +70,18 @@ def _prefixes() -> frozenset[str]:
     return frozenset(found)
 
 
+def _told_of() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for name, rule in RULES.items():
+        if "." in name and (rule.danger is not None or rule.effects) and not rule.unknown:
+            found.setdefault(name.partition(".")[0].partition("(")[0], set()).add(name.rpartition(".")[2])
+    return {root: frozenset(names) for root, names in found.items()}
+
+
+TOLD_OF: dict[str, frozenset[str]] = _told_of()
+"""Last names, by library, of what does something: a library offers the same thing at several places."""
+
+
 KNOWN = _prefixes()
 """Every row and everything a row begins with."""
 RETURNS: dict[str, str] = {**stdlib.RETURNS, **packages.RETURNS}

@@ -5,7 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qwed.guards._python.scopes import Binding, Program, Scope, TooComplex
-from qwed.guards._python.tables import ALIASES, ASSUMED, BUILTINS, DANGEROUS_BUILTINS, KNOWN, RETURNS, RULES, words
+from qwed.guards._python.tables import (
+    ALIASES,
+    ASSUMED,
+    BUILTINS,
+    DANGEROUS_BUILTINS,
+    KNOWN,
+    RETURNS,
+    RULES,
+    TOLD_OF,
+    words,
+)
 
 MAX_ROUNDS = 40
 MAX_PATHS = 400
@@ -46,7 +56,14 @@ def canonical(path: str) -> str:
 def extended(bases: Paths, attribute: str) -> Paths:
     """The names that an attribute of these has; past what the rows tell apart a name grows no longer."""
     telling = attribute.startswith("_") or attribute in REROOTED
-    return frozenset(canonical(f"{base}.{attribute}") if _grows(base, telling) else base for base in bases)
+    return frozenset(
+        canonical(f"{base}.{attribute}") if _grows(base, telling or _is_told_of(base, attribute)) else base
+        for base in bases
+    )
+
+
+def _is_told_of(base: str, attribute: str) -> bool:
+    return "(" not in base and attribute in TOLD_OF.get(base.partition(".")[0], ())
 
 
 def _grows(base: str, telling: bool) -> bool:

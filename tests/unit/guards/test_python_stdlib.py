@@ -1,0 +1,125 @@
+"""Every name of the standard library that opens, imports or runs something is told by a row of the Python guard."""
+
+import ast
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from qwed.guards._python.calls import BY_NAME
+from qwed.guards._python.report import rule_of
+from qwed.guards._python.tables import HARMLESS, RULES
+from qwed.guards._python.values import canonical
+
+DOES = re.compile(
+    r"(?:builtins\.|_builtin_|_io\.|io\.)?open|__import__|exec|eval|FileIO|io\.FileIO|io\.open_code|tokenize\.open"
+    r"|_?os\.(?:open|remove|unlink|system|popen|rename|mkdir|makedirs|rmdir|replace|fork|exec\w+|spawn\w+|listdir|kill)"
+    r"|subprocess\.\w+|urllib\.request\.\w+|urlopen|import_module|importlib\.import_module"
+    r"|pickle\.(?:load|loads|Unpickler)|marshal\.loads?"
+)
+EXCUSED = {
+    "opens no file that is named to it": """
+        argparse.ArgumentParser.parse_args argparse.ArgumentParser.parse_intermixed_args
+        argparse.ArgumentParser.parse_known_args argparse.ArgumentParser.parse_known_intermixed_args
+        platform.freedesktop_os_release platform.mac_ver xml.etree.ElementTree.dump xml.etree.ElementTree.tostring
+        xml.etree.ElementTree.tostringlist gettext.dgettext gettext.dngettext gettext.dnpgettext gettext.dpgettext
+        gettext.gettext gettext.ngettext gettext.npgettext gettext.pgettext shlex.shlex.get_token
+        """,
+    "asks the system with a command that nobody can choose": """
+        platform.machine platform.node platform.platform platform.processor platform.release platform.system
+        platform.uname platform.version platform.win32_ver
+        """,
+    "runs text that it has made itself, of names it has checked": """
+        collections.namedtuple dataclasses.dataclass unittest.mock.create_autospec
+        """,
+    "imports modules of its own": """
+        ctypes.DllCanUnloadNow ctypes.DllGetClassObject sysconfig.get_config_h_filename sysconfig.get_config_var
+        sysconfig.get_config_vars sysconfig.get_makefile_filename sysconfig.get_path sysconfig.get_paths
+        sysconfig.get_platform xml.sax.parseString
+        """,
+    "evaluates no text of annotations unless told to": "inspect.getcallargs inspect.getfullargspec",
+    "reads counts of a run that was judged": "trace.Trace.results",
+}
+
+
+WINDOWS = ("tkinter", "turtle", "curses")
+"""What they do, a person at a screen decides."""
+
+
+def harmless_modules() -> Iterator[tuple[str, Path]]:
+    for name, rule in RULES.items():
+        standard = name.partition(".")[0] in sys.stdlib_module_names and "(" not in name
+        spec = found(name) if rule == HARMLESS and standard and name not in WINDOWS else None
+        if spec is None or not (spec.origin or "").endswith(".py") or "site-packages" in (spec.origin or ""):
+            continue
+        path = Path(spec.origin or "")
+        yield name, path
+        if path.name == "__init__.py":
+            yield from ((f"{name}.{each.stem}", each) for each in path.parent.glob("*.py") if each != path)
+
+
+def found(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from functions(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from functions(child, prefix)
+
+
+def called(function: ast.AST, owner: str) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            name = dotted(node.func)
+            first, _, last = name.rpartition(".")
+            yield f"{owner}.{last}" if first in ("self", "cls") else name
+
+
+def dotted(node: ast.expr) -> str:
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "?", *reversed(parts)])
+
+
+def doers(tree: ast.Module) -> set[str]:
+    """The functions of a module that do something, directly or through one another."""
+    calls = {name: set(called(node, name.rpartition(".")[0])) for name, node in functions(tree)}
+    found = {name for name, used in calls.items() if any(map(DOES.fullmatch, used))}
+    while True:
+        names = found | {name.removesuffix(".__init__") for name in found}
+        more = {name for name, used in calls.items() if not used.isdisjoint(names)}
+        if more <= found:
+            return found
+        found |= more
+
+
+def is_told(name: str) -> bool:
+    owner, _, last = name.rpartition(".")
+    places = (name, f"{owner}().{last}", f"{name.partition('.')[0]}().{last}", owner)
+    return name in BY_NAME or any(rule_of(canonical(place)) != HARMLESS for place in places)
+
+
+@pytest.mark.drill
+def test_what_opens_imports_or_runs_is_never_called_harmless():
+    excused = {name for names in EXCUSED.values() for name in names.split()}
+    silent = set()
+    for module, path in harmless_modules():
+        for name in doers(ast.parse(path.read_text(encoding="utf-8"))):
+            full = f"{module}.{name}".removesuffix(".__init__")
+            if not re.search(r"\._", full) and not is_told(full):
+                silent.add(full)
+    assert silent == excused
