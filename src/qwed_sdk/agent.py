@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
-from qwed_sdk.binding import TIMEOUT, own_awaited, own_blocking
+from qwed_sdk.binding import TIMEOUT, Driver, own_awaited, own_blocking
 from qwed_sdk.calls import own
 from qwed_sdk.calls.own import Bound
 from qwed_sdk.client import QWEDAsyncClient, QWEDClient
@@ -14,14 +14,34 @@ from qwed_sdk.transport import credential
 from qwed_sdk.verified import verified_by
 from qwed_sdk.wire import Call, at
 
+C = TypeVar("C", bound=Driver)
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-class OwnClient:
-    """What both have: who they are, and where in which conversation."""
+class OwnClient(Generic[C]):
+    """What both have: whom they ask, who they are, and where in which conversation."""
 
-    def __init__(self, agent_id: str | None, agent_token: str | None, conversation_id: str | None) -> None:
+    _asks: type[C]
+    """The kind of client it asks with."""
+
+    def __init__(
+        self,
+        agent_id: str | None = None,
+        agent_token: str | None = None,
+        *,
+        client: C | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = TIMEOUT,
+        conversation_id: str | None = None,
+    ) -> None:
+        if client is not None and not isinstance(client, self._asks):
+            raise TypeError(
+                f"a {type(client).__name__} cannot be asked here: a QWEDAgentClient takes a QWEDClient, "
+                "a QWEDAsyncAgentClient a QWEDAsyncClient"
+            )
+        self.client = client or self._asks(api_key, base_url, timeout)
         there = os.environ.get("QWED_AGENT_ID", "").strip()
         named = agent_id or there
         if not named:
@@ -87,24 +107,10 @@ class OwnClient:
         return decorate if function is None else decorate(function)
 
 
-class QWEDAgentClient(OwnClient):
+class QWEDAgentClient(OwnClient[QWEDClient]):
     """The client of one agent; `client` is shared with others where it is given."""
 
-    def __init__(
-        self,
-        agent_id: str | None = None,
-        agent_token: str | None = None,
-        *,
-        client: QWEDClient | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        conversation_id: str | None = None,
-    ) -> None:
-        super().__init__(agent_id, agent_token, conversation_id)
-        self.client = client or QWEDClient(api_key, base_url, timeout)
-        if isinstance(client, QWEDAsyncClient):
-            raise TypeError("a QWEDAsyncClient awaits: give it to a QWEDAsyncAgentClient")
+    _asks = QWEDClient
 
     @classmethod
     def register(
@@ -138,22 +144,10 @@ class QWEDAgentClient(OwnClient):
     request_trust_change = own_blocking(own.request_trust_change)
 
 
-class QWEDAsyncAgentClient(OwnClient):
+class QWEDAsyncAgentClient(OwnClient[QWEDAsyncClient]):
     """The same, each verb an `async def`."""
 
-    def __init__(
-        self,
-        agent_id: str | None = None,
-        agent_token: str | None = None,
-        *,
-        client: QWEDAsyncClient | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = TIMEOUT,
-        conversation_id: str | None = None,
-    ) -> None:
-        super().__init__(agent_id, agent_token, conversation_id)
-        self.client = client or QWEDAsyncClient(api_key, base_url, timeout)
+    _asks = QWEDAsyncClient
 
     @classmethod
     async def register(

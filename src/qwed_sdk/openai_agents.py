@@ -5,19 +5,16 @@ import json
 import secrets
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from qwed_sdk.calls.checks import Refusal
-from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.checkpoint import Asks, Checkpoint, checkpoint_of
 from qwed_sdk.pausing import Asked, Pauses, Waiting, is_pending, report
 
 if TYPE_CHECKING:
     from agents import Agent, FunctionTool, RunContextWrapper, Tool
     from agents.items import ToolApprovalItem
     from agents.tool_context import ToolContext
-
-    from qwed_sdk.agent import QWEDAgentClient
-    from qwed_sdk.client import QWEDClient
 
 A = TypeVar("A", bound="Agent[Any]")
 Memo = dict[int, tuple["Agent[Any]", "Agent[Any]"]]
@@ -40,24 +37,20 @@ class QWEDGuard:
         self,
         checkpoint: Checkpoint | None = None,
         *,
-        agent_id: str | None = None,
-        agent_token: str | None = None,
-        client: "QWEDClient | QWEDAgentClient | None" = None,
-        actions: Mapping[str, Mapping[str, str]] | None = None,
-        options: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
         pause: bool = True,
         unverified: Collection[str] = (),
         waiting: Waiting | None = None,
+        **asks: Unpack[Asks],
     ) -> None:
-        """`pause`: PENDING interrupts the run. `unverified`: names of tools that may run unseen by qwed."""
+        """`pause`: PENDING interrupts the run. `unverified`: names of tools that may run unseen by qwed.
+
+        The other keywords are those of a Checkpoint, where none is given.
+        """
         try:
             import agents  # noqa: F401
         except ImportError as missing:
             raise ImportError(INSTALL) from missing
-        self.checkpoint = checkpoint or Checkpoint(
-            agent_id=agent_id, agent_token=agent_token, client=client, actions=actions, options=options, wait=wait
-        )
+        self.checkpoint = checkpoint_of(checkpoint, **asks)
         self._pauses = Pauses(self.checkpoint, waiting)
         self._pausing = pause
         self._unverified = frozenset(unverified)

@@ -4,10 +4,10 @@ import copy
 import inspect
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from qwed_sdk.calls.checks import Permit, Refusal
-from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.checkpoint import Asks, Checkpoint, checkpoint_of
 from qwed_sdk.framework import framework
 from qwed_sdk.pausing import Asked, Pauses, is_pending, note_of, report
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.output import OutputContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
-
-    from qwed_sdk.agent import QWEDAgentClient
-    from qwed_sdk.client import QWEDClient
 else:
     AbstractCapability = framework("pydantic_ai.capabilities", "AbstractCapability", "pydantic-ai-slim")
     WrapperToolset = framework("pydantic_ai.toolsets", "WrapperToolset", "pydantic-ai-slim")
@@ -37,23 +34,17 @@ class QWEDToolset(WrapperToolset[Any]):
         wrapped: "AbstractToolset[Any]",
         checkpoint: Checkpoint | None = None,
         *,
-        agent_id: str | None = None,
-        agent_token: str | None = None,
-        client: "QWEDClient | QWEDAgentClient | None" = None,
-        actions: Mapping[str, Mapping[str, str]] | None = None,
-        options: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
         pause: bool | None = None,
         unverified: Collection[str] = (),
+        **asks: Unpack[Asks],
     ) -> None:
         """`pause`: PENDING defers the call; if not said, where the agent's `output_type` has DeferredToolRequests.
 
-        `unverified`: names of tools that may run unseen by qwed.
+        `unverified`: names of tools that may run unseen by qwed. The other keywords are those of a Checkpoint, where
+        none is given.
         """
         super().__init__(wrapped)
-        self.checkpoint = checkpoint or Checkpoint(
-            agent_id=agent_id, agent_token=agent_token, client=client, actions=actions, options=options, wait=wait
-        )
+        self.checkpoint = checkpoint_of(checkpoint, **asks)
         self.pause = pause
         self.unverified = frozenset(unverified)
         self._pauses = Pauses(self.checkpoint)
@@ -122,19 +113,12 @@ class QWEDGuard(AbstractCapability[Any]):
         self,
         checkpoint: Checkpoint | None = None,
         *,
-        agent_id: str | None = None,
-        agent_token: str | None = None,
-        client: "QWEDClient | QWEDAgentClient | None" = None,
-        actions: Mapping[str, Mapping[str, str]] | None = None,
-        options: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
         pause: bool | None = None,
         unverified: Collection[str] = (),
+        **asks: Unpack[Asks],
     ) -> None:
         """The settings are those of QWEDToolset; `unverified` also takes the kinds of tools that the provider runs."""
-        self.checkpoint = checkpoint or Checkpoint(
-            agent_id=agent_id, agent_token=agent_token, client=client, actions=actions, options=options, wait=wait
-        )
+        self.checkpoint = checkpoint_of(checkpoint, **asks)
         self._pause = pause
         self._unverified = frozenset(unverified)
         self._pauses = Pauses(self.checkpoint)

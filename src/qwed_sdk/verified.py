@@ -90,7 +90,7 @@ def _called(function: Callable[..., Any]) -> _Called:
 
 
 def verified_by(
-    agent: "OwnClient",
+    agent: "OwnClient[Any]",
     *,
     tool: str | None,
     action: Mapping[str, str] | None,

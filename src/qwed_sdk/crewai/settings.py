@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.checkpoint import Asks, Checkpoint
 
-_OF_THE_CHECKPOINT = frozenset({"actions", "agent_id", "agent_token", "client", "options", "wait"})
+_OF_THE_CHECKPOINT = frozenset(Asks.__annotations__)
 _SWITCHES = frozenset({"require_attestation", "verify_all_tools"})
 KNOWN = _OF_THE_CHECKPOINT | _SWITCHES
 

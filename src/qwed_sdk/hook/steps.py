@@ -128,11 +128,9 @@ def _decoded(data: bytes) -> dict[str, dict[str, Any]] | None:
 
 
 def _is_kept(found: Any, kind: type) -> bool:
-    return isinstance(found, dict) and all(type(each) is kind and _is_no_less(each) for each in found.values())
-
-
-def _is_no_less(each: Any) -> bool:
-    return not isinstance(each, int) or each >= 0
+    if not isinstance(found, dict) or not all(type(each) is kind for each in found.values()):
+        return False
+    return kind is not int or min(found.values(), default=0) >= 0
 
 
 def sweep(place: Path, now: float | None = None) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, Unpack
 from uuid import UUID
 
 from qwed.words import Decision, NotCanonical, canonical
 from qwed_sdk.agent import QWEDAgentClient
 from qwed_sdk.calls.checks import Permit, Refusal
-from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.checkpoint import Checkpoint, Ruled
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import ActionDenied
 from qwed_sdk.framework import framework
@@ -47,15 +47,11 @@ class QWEDVerificationCallback(BaseCallbackHandler):
         agent_id: str | None = None,
         agent_token: str | None = None,
         client: QWEDClient | QWEDAgentClient | None = None,
-        *,
-        actions: Mapping[str, Mapping[str, str]] | None = None,
-        options: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
+        **rules: Unpack[Ruled],
     ) -> None:
+        """The keywords are those of a Checkpoint."""
         super().__init__()
-        self._checkpoint = Checkpoint(
-            agent_id=agent_id, agent_token=agent_token, client=client, actions=actions, options=options, wait=wait
-        )
+        self._checkpoint = Checkpoint(agent_id=agent_id, agent_token=agent_token, client=client, **rules)
         self._runs = Runs()
 
     @property

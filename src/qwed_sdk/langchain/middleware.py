@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Unpack
 from uuid import uuid4
 
 from qwed_sdk.agent import QWEDAgentClient
 from qwed_sdk.calls.checks import Permit, Refusal
-from qwed_sdk.checkpoint import Checkpoint
+from qwed_sdk.checkpoint import Checkpoint, Ruled
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.framework import framework
 from qwed_sdk.langchain.defaults import with_defaults
@@ -45,15 +45,11 @@ class QWEDMiddleware(AgentMiddleware[Conversing, Any, Any]):
         agent_id: str | None = None,
         agent_token: str | None = None,
         client: QWEDClient | QWEDAgentClient | None = None,
-        *,
-        actions: Mapping[str, Mapping[str, str]] | None = None,
-        options: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
+        **rules: Unpack[Ruled],
     ) -> None:
+        """The keywords are those of a Checkpoint."""
         super().__init__()
-        self._checkpoint = Checkpoint(
-            agent_id=agent_id, agent_token=agent_token, client=client, actions=actions, options=options, wait=wait
-        )
+        self._checkpoint = Checkpoint(agent_id=agent_id, agent_token=agent_token, client=client, **rules)
 
     def before_agent(self, state: Conversing, runtime: "Runtime[Any]") -> dict[str, Any] | None:  # noqa: ARG002
         return {"qwed_conversation": uuid4().hex}

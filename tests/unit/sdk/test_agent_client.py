@@ -21,6 +21,7 @@ from qwed_sdk import (
     QWEDServerError,
     QWEDTimeoutError,
 )
+from qwed_sdk.checkpoint import checkpoint_of
 from qwed_sdk.conversation import MOST, Conversations
 from tests.frameworks.table import nobody_at
 from tests.support.impostor import Behave, Impostor, hangs_up, impostor, keeps_silent, says
@@ -291,3 +292,13 @@ def test_the_kind_of_client_is_looked_at_before_anything_is_asked() -> None:
 def test_an_agent_that_is_none_has_no_client(agent_id: Any) -> None:
     with pytest.raises(ValueError, match="id"):
         QWEDAgentClient(agent_id)
+
+
+def test_a_checkpoint_and_its_keywords_are_not_given_together() -> None:
+    checkpoint = Checkpoint(agent_id="agent_x", wait=3)
+    assert checkpoint_of(checkpoint) is checkpoint
+    assert checkpoint_of(None, agent_id="agent_x", wait=4).rules.wait == 4
+    with pytest.raises(TypeError, match="`wait` is given beside a checkpoint"):
+        checkpoint_of(checkpoint, wait=60)
+    with pytest.raises(TypeError, match="unknown keyword `waits`"):
+        Checkpoint(agent_id="agent_x", waits=60)  # type: ignore[call-arg]
