@@ -20,6 +20,7 @@ from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
 from qwed.settings import Settings
 from qwed.store.migrate import migrate, migrations
 from qwed.store.place import FILE_NAME, DataDirectoryInUse
+from qwed.words.clock import Clock
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.server import SERVE, Server
 
@@ -120,6 +121,15 @@ def test_a_database_newer_than_this_version_is_refused_and_left_alone(tmp_path: 
     # The directory was given back: the right version opens it in the same process.
     _set_version(directory, newer - 1)
     _require_open_house(directory)
+
+
+def test_a_start_whose_store_cannot_be_made_gives_the_directory_back(tmp_path: Path) -> None:
+    def no_time() -> float:
+        raise OSError(5, "i/o error")
+
+    with pytest.raises(OSError, match="i/o error"):
+        open_services(Settings(data_dir=tmp_path / "data"), clock=Clock(monotonic=no_time))
+    _require_open_house(tmp_path / "data")
 
 
 def test_the_command_refuses_a_newer_database_with_a_sentence(tmp_path: Path) -> None:

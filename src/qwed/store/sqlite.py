@@ -75,7 +75,6 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self.in_memory = place == MEMORY
         self._lock = threading.RLock()
         self._lock_file: int | None = None
-        self._open(place)
         self._live = LiveState(
             max_steps=max_steps,
             lease_seconds=lease_seconds,
@@ -91,6 +90,8 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         """As last submitted, and with which write; what is not here is as it stands on disk."""
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
+        # Last: nobody could give the directory back for a store that was never made.
+        self._open(place)
 
     def _open(self, place: Path | str) -> None:
         self._writer: GroupWriter | InlineWriter | ClosedWriter
