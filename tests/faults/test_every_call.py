@@ -5,6 +5,7 @@ Never an approval without a record, never anything held afterwards, and the next
 """
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+import qwed
 from qwed.api.app import App
-from qwed.gate import Gate, GateError, door
+from qwed.gate import Gate, GateError, door, holder
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.people import organisations, webhook
-from qwed.kernel.wiring import open_services
+from qwed.kernel.stages.authenticate import find_key
+from qwed.kernel.wiring import close_services, open_services
 from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from qwed.store.usage import NOTHING
@@ -196,9 +199,15 @@ VERBS = DECISIONS | CHANGES
 RAISED = (*{type(failure) for failure in FAILURES.values()}, GateError)
 
 
+def _wait(patch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Whoever asks a gate gives up after so many seconds."""
+    for module in (door, holder):
+        patch.setattr(module, "PATIENCE", seconds)
+
+
 @contextmanager
 def _room(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
-    monkeypatch.setattr(door, "_PATIENCE", PATIENCE)
+    _wait(monkeypatch, PATIENCE)
     with laid(monkeypatch) as wire:
         room = Room(directory, wire)
         with closing(room.gate):
@@ -254,7 +263,7 @@ def _hang_at(room: Room, verb: Verb, point: Point, monkeypatch: pytest.MonkeyPat
     given = verb.prepare(room)
     hang = Hang()
     with monkeypatch.context() as patched, room.wire.live(point, hang), suppress(*RAISED):
-        patched.setattr(door, "_PATIENCE", SOON)
+        _wait(patched, SOON)
         verb.act(room, given)
     hang.go.set()
     # Whatever was under way is on disk, or refused, from here on.
@@ -297,6 +306,53 @@ def test_a_writer_that_hangs_in_any_call_leaves_nothing_held_and_the_next_reques
         points = [point for point in _points(room, VERBS[name]) if point.name.endswith(IN_WRITER)]
         figure("fault points", sum(_hang_at(room, VERBS[name], point, monkeypatch) for point in points))
         room.require_one_story()
+
+
+# Starting, where there is nobody to answer yet
+
+
+def _start(directory: Path, wire: Wire, point: Point | None = None, failure: BaseException | None = None) -> None:
+    """Open the house with the wire live, and close it without."""
+    with wire.live(point, failure):
+        opened = open_services(Settings(data_dir=directory), clock=wire.clock(HandClock().clock()))
+    close_services(opened.services)
+
+
+def _start_at(directory: Path, wire: Wire, point: Point, failure: BaseException) -> bool:
+    """The start fails, or does without; the next one finds a house that its owner can enter, and serves."""
+    with suppress(*RAISED):
+        _start(directory, wire, point, failure)
+    with qwed.open(directory) as gate:
+        key = (directory / "owner.key").read_text().strip()
+        assert find_key(key, gate.services.store) is not None
+        agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+        assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
+    return wire.reached
+
+
+def _starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException, *, first: bool) -> int:
+    with laid(monkeypatch) as wire:
+        lived_in = tmp_path / "lived in"
+        if not first:
+            _start(lived_in, wire)
+        _start(tmp_path / "listened to" if first else lived_in, wire)
+        reached = 0
+        for number, point in enumerate(wire.points()):
+            directory = tmp_path / f"{number}"
+            if not first:
+                shutil.copytree(lived_in, directory)
+            reached += _start_at(directory, wire, point, failure)
+        return reached
+
+
+@pytest.mark.drill
+@campaign("P1 P4", "a fault in every call of a start")
+@pytest.mark.parametrize("first", [True, False], ids=["the first", "a later one"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_start_that_fails_in_any_call_leaves_a_house_in_which_the_next_one_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str, first: bool, figure: Figure
+) -> None:
+    figure("fault points", _starting(tmp_path, monkeypatch, FAILURES[failure], first=first))
 
 
 # Over HTTP, where strangers, limits and pressure stand before the walk

@@ -26,12 +26,13 @@ from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, BEHIND_LEAF
 from tests.support.books import Books
+from tests.support.figures import campaign
 from tests.support.server import Server
 
 LAUNCHER = Path(__file__).with_name("crashing_server.py")
 BEFORE = ["change", BEFORE_COMMIT, BEHIND_LEAF]
 AFTER = [AFTER_COMMIT, "changed"]
-_AT_LENGTH = pytest.mark.drill
+_AT_LENGTH = [pytest.mark.drill, campaign("P1 P3", "kills at a named place of a change")]
 places = pytest.mark.parametrize(
     "place",
     [
