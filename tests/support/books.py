@@ -4,6 +4,7 @@ import sqlite3
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,10 +102,14 @@ class Books:
 
     def require_one_story(self) -> None:
         """P2, P3 and the log: counters, conversations, tallies and standing say what the log says."""
+        self.require_one_log()
+        self._require_counters()
+
+    def require_one_log(self) -> None:
+        """All of it but the counters of hours and days, which depend on how the clock stood between two calls."""
         self._require_an_unbroken_log()
         self._require_a_signed_tree()
         self._require_each_step_once()
-        self._require_counters()
         self._require_tallies()
         self._require_conduct()
         self._require_merit()
@@ -158,20 +163,35 @@ class Books:
     def _require_counters(self) -> None:
         assert {activity.agent_id for activity in self.activities} <= set(self.usage)
         for agent_id, kept in self.usage.items():
-            own = [one for one in self.activities if (one.agent_id, one.day) == (agent_id, kept["day"])]
+            windows = self._windows(agent_id)
+            own = [one for one in self.activities if one.agent_id == agent_id and windows[one.log_index] == kept["day"]]
             requests = sum(map(_counts_as_request, own))
             assert requests - sum(one.surprise for one in own) <= kept["requests_day"] <= requests
-            assert kept["cost_day"] == self._cost_of(agent_id, kept["day"])
+            assert kept["cost_day"] == self.costs_by_day(agent_id).get(kept["day"], 0)
             waiting = [row for row in self._actions_asked(agent_id) if row["state"] == "pending"]
             assert kept["open_approvals"] == len(waiting)
             for counter, column in HELD.items():
                 assert kept[counter] == sum(row[column] for row in waiting), counter
 
-    def _cost_of(self, agent_id: str, day: int | None = None) -> int:
-        """What decisions permitted, and what people approved; of one day, or of all."""
-        leaves: list[Activity | Change] = [*self.activities, *self.events("approved")]
+    def _windows(self, agent_id: str) -> dict[int, int]:
+        """By log index the day that an entry was counted in: days only move forward, whatever the clock does."""
+        entries: list[Activity | Change] = [*self.activities, *self.events(*SETTLED)]
+        own = sorted((one.log_index, one.day) for one in entries if one.agent_id == agent_id)
+        days = accumulate((day for _index, day in own), max)
+        return {index: day for (index, _day), day in zip(own, days, strict=True)}
+
+    def costs_by_day(self, agent_id: str) -> dict[int, int]:
+        """What decisions permitted and people approved, by the day it was counted in."""
+        windows = self._windows(agent_id)
+        costs: Counter[int] = Counter()
+        for one in (*self.activities, *self.events("approved")):
+            if one.agent_id == agent_id:
+                costs[windows[one.log_index]] += one.cost
+        return costs
+
+    def _cost_of(self, agent_id: str) -> int:
         assert sum(change.cost for change in self.changes) == sum(change.cost for change in self.events("approved"))
-        return sum(one.cost for one in leaves if one.agent_id == agent_id and day in (None, one.day))
+        return sum(self.costs_by_day(agent_id).values())
 
     def _actions_asked(self, agent_id: str) -> list[dict[str, Any]]:
         return [row for row in self.approvals if row["agent_id"] == agent_id and row["kind"] == "action"]
