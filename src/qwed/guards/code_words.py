@@ -9,6 +9,9 @@ from qwed.words import Effect, EffectKind
 
 MAX_FINDINGS = 200
 MAX_TARGET = 200
+ENVIRONMENT = "environment"
+"""Every variable there is, and the secrets among them."""
+_WHOLE = frozenset({ENVIRONMENT, "process.env"})
 
 
 LANGUAGE_ALIASES = {
@@ -98,6 +101,9 @@ class Report:
         target = target[:MAX_TARGET]
         # The gravest kinds are never the ones left out: a list cut short still holds one of each.
         if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
+            return
+        if kind is EffectKind.SECRET and target in _WHOLE:
+            self.effects.setdefault(Effect(kind, target, unbounded=True), line)
             return
         for effect in file_effects(kind, target):
             self.effects.setdefault(effect, line)

@@ -49,7 +49,7 @@ class Effect:
     kind: EffectKind
     target: str = ""
     unbounded: bool = False
-    """A write that names no rows: every one of them, so as grave as a deletion."""
+    """A write that names no rows, a secret that names no variable: every one of them."""
 
     @property
     def risk(self) -> Risk:

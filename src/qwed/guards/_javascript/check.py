@@ -43,6 +43,7 @@ variable_declarator assignment_expression assignment_pattern pair array return_s
 ternary_expression expression_statement export_statement field_definition public_field_definition object
 object_assignment_pattern sequence_expression required_parameter optional_parameter augmented_assignment_expression
 """)
+_HOLDING = words("pair array export_statement")
 _PLACES = words("member_expression subscript_expression")
 
 
@@ -126,6 +127,9 @@ class Checker:
 
     def _is_renamed(self, path: str, here: Node, parent: Node) -> bool:
         """Whether a module, or a name that does nothing until it is called, is only given another name."""
+        # Inside of something else the whole environment goes where that goes.
+        if path == "process.env" and (parent.kind in _HOLDING or here.kind == "shorthand_property_identifier"):
+            return False
         if parent.kind in _RENAMING or here.kind == "shorthand_property_identifier":
             return path != "Function" or not (parent.kind in _GIVING or _is_mixed(parent))
         if parent.kind == "binary_expression":

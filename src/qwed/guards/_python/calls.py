@@ -8,7 +8,7 @@ from qwed.guards._python import text_calls
 from qwed.guards._python.attributes import INNER, WALKS
 from qwed.guards._python.choices import UNKNOWN
 from qwed.guards._python.file_calls import Handler, spread, word_of
-from qwed.guards._python.look import Look
+from qwed.guards._python.look import ENVIRONS, Look
 from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
 from qwed.guards._python.values import canonical
@@ -53,6 +53,19 @@ def looks_up(look: Look, node: ast.Subscript, scope: Scope) -> None:
             for path in look.values.named(text, look.program.module):
                 look.renamed.discard(id(node))
                 look.use(path, node, scope)
+
+
+def names_variable(look: Look, node: ast.Subscript, scope: Scope) -> None:
+    """`os.environ["NAME"]` is that variable, not all of them."""
+    held = node.value
+    if not isinstance(held, ast.Name | ast.Attribute):
+        return
+    if isinstance(held, ast.Name) and look.values.assumed(held.id, scope):
+        return
+    paths = look.values.paths(held, scope)
+    if paths and paths <= ENVIRONS:
+        _close(look, held)
+        look.report.effect(EffectKind.SECRET, look.target(node.slice, scope) or min(paths), node.lineno)
 
 
 def _plain(text: object) -> bool:

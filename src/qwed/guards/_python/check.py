@@ -205,6 +205,7 @@ def _comparison(look: Look, node: ast.Compare, _scope: Scope) -> None:
     for operator, other in zip(node.ops, node.comparators, strict=True):
         if isinstance(operator, ast.In | ast.NotIn):
             calls.only_looked_at(look, other)
+            look.rename(other)
         elif isinstance(operator, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
             only_type(look, other)
             only_type(look, node.left)
@@ -212,6 +213,7 @@ def _comparison(look: Look, node: ast.Compare, _scope: Scope) -> None:
 
 def _subscript(look: Look, node: ast.Subscript, scope: Scope) -> None:
     calls.looks_up(look, node, scope)
+    calls.names_variable(look, node, scope)
     only_type(look, node.slice if isinstance(node.slice, ast.Attribute) else None)
     key = node.slice
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INNER:

@@ -12,7 +12,7 @@ from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Binding, Program, Scope
 from qwed.guards._python.tables import BUILTINS, PARENTS, RULES, words
 from qwed.guards._python.values import POWERFUL, REROOTED, Values
-from qwed.guards.code_words import Danger
+from qwed.guards.code_words import ENVIRONMENT, Danger
 from qwed.guards.path import resolve
 from qwed.words import EffectKind
 
@@ -61,6 +61,9 @@ class Look:
     def use(self, path: str, node: ast.expr, scope: Scope) -> None:
         """Judge a library name that the code holds."""
         if id(node) in self.typed or (id(node) in self.renamed and path in _FOLLOWED):
+            return
+        if id(node) not in self.renamed and _whole(path):
+            self.report.effect(EffectKind.SECRET, ENVIRONMENT, node.lineno)
             return
         if not self.is_module(path):
             self.mention(path, node, scope)
@@ -182,6 +185,16 @@ class Look:
 
 
 _HIDDEN_MODULE = re.compile(rf"(?<!\w)_(?:{'|'.join(sorted(REROOTED))})(?!\w)")
+ENVIRONS = frozenset({"os.environ", "os.environb"})
+_ONE_VARIABLE = words("get pop setdefault update clear keys __getitem__ __setitem__ __delitem__ __contains__ __len__")
+
+
+def _whole(path: str) -> bool:
+    """Whether what is held is the environment and not one variable of it."""
+    held, _, method = path.rpartition(".")
+    return path in ENVIRONS or (held in ENVIRONS and method not in _ONE_VARIABLE)
+
+
 _FACTS = {"__code__": CODE_FACTS, "__class__": CLASS_FACTS}
 _FOLLOWED = frozenset({"getattr", "setattr", "delattr"})
 """Builtins that may be given another name, since calls of that name are judged alike."""

@@ -61,11 +61,14 @@ def refuse_secrets(case: Case, verdict: Verdict) -> Verdict:
         message = f"the action carries a secret ({kinds}): pass a reference to it instead"
         return _leaking(verdict, message, "secret in parameters", Effect(EffectKind.SECRET, kinds))
     if leaves and verdict.status is not Status.BLOCKED and any(map(_reads_secret, verdict.effects)):
-        return _leaking(verdict, "it reads a secret file and talks to another machine", "secret leaving")
+        return _leaking(verdict, "it reads secrets and talks to another machine", "secret leaving")
     return verdict
 
 
 def _reads_secret(effect: Effect) -> bool:
+    """A variable in a request is how its sender is recognised; a file or the whole environment is not."""
+    if effect.kind is EffectKind.SECRET:
+        return effect.unbounded
     return effect.kind is EffectKind.READ and paths.resolve(effect.target, None).sensitive
 
 
