@@ -1,6 +1,5 @@
 """Agents: register, look, verify, look back."""
 
-import asyncio
 import re
 from datetime import datetime
 from typing import Any
@@ -60,7 +59,7 @@ async def list_agents(call: Call) -> Response:
     cursor = call.query.get("cursor", "")
     if not _AGENT.fullmatch(cursor):
         return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
-    found = await asyncio.to_thread(call.services.store.list_agents, key.organisation_id, limit + 1, cursor)
+    found = await call.look(call.services.store.list_agents, key.organisation_id, limit + 1, cursor)
     page = found[:limit]
     halted = call.services.store.halted(key.organisation_id)
     shown = [agent_view(agent, halted=halted) for agent in page]
@@ -100,7 +99,7 @@ async def get_activity(call: Call) -> Response:
     if isinstance(agent, Problem):
         return refused(agent)
     asked = Asked(**{ACTIVITY_QUERY[name]: value for name, value in call.query.items()})
-    page = await asyncio.to_thread(activity_page, agent, asked, call.services)
+    page = await call.look(activity_page, agent, asked, call.services)
     return refused(page) if isinstance(page, Problem) else ok(page)
 
 

@@ -98,6 +98,8 @@ class App:
         yield
         self.let_go()
         self._node.streams.close()
+        self._node.looking.close()
+        self._node.walking.close()
         await asyncio.to_thread(self._node.batches.close)
         await asyncio.to_thread(sweeper.close)
         await asyncio.to_thread(self.postman.close)

@@ -1,6 +1,5 @@
 """Ruling 4.10: what waits for a person, and the person's answer."""
 
-import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -46,7 +45,7 @@ async def list_approvals(call: Call) -> Response:
         return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
     now = call.services.clock.now()
     query = ApprovalQuery(key.organisation_id, limit + 1, cursor, state, call.query.get("agent_id"), now)
-    found = await asyncio.to_thread(call.services.store.list_approvals, query)
+    found = await call.look(call.services.store.list_approvals, query)
     page = [approval_view(approval, call.services) for approval in within_size(found[:limit])]
     following = page[-1].approval_id if len(found) > len(page) else None
     return ok(ApprovalsView(approvals=page, next_cursor=following))

@@ -1,6 +1,5 @@
 """INTERFACES 4: `/audit/*`. The log of the caller's organisation, its heads and its proofs."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +47,7 @@ async def _asked(call: Call, ask: Callable[..., Any], *given: Any) -> Response:
         if isinstance(value, Problem):
             return refused(value)
     # In a thread: a proof is forty look-ups, a page a thousand.
-    found = await asyncio.to_thread(ask, key.organisation_id, *given, call.services)
+    found = await call.look(ask, key.organisation_id, *given, call.services)
     return refused(found) if isinstance(found, Problem) else ok(found)
 
 

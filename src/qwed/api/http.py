@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from qwed.api.beside import Beside
 from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body
 from qwed.api.pressure import Hold, Pressure
 from qwed.api.streaming import Chunks, Send, Streams
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
     from qwed.kernel.inquiries.batches import Batches
     from qwed.witness.witness import Witness
 
+LOOKING, WALKING = 4, 2
+"""Threads for each: apart, because a page of a list must not wait for a megabyte that is looked through."""
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
 
 Headers = tuple[tuple[bytes, bytes], ...]
+T = TypeVar("T")
 
 
 class Node:
@@ -41,6 +45,10 @@ class Node:
         self.pressure = pressure
         self.windows = windows
         self.streams = Streams(services.log)
+        self.looking = Beside(LOOKING, "qwed-look")
+        """For whoever looks at what is kept."""
+        self.walking = Beside(WALKING, "qwed-walk")
+        """For walks over much text, which keep a thread busy for long."""
         self.metrics: Metrics
         self.batches: Batches
         self.listeners: Listeners
@@ -131,6 +139,10 @@ class Call:
         """Returns when the client has left."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+    async def look(self, look: Callable[..., T], *given: Any) -> T:
+        """What `look` finds, in a thread, when it is the turn of the caller's organisation."""
+        return await self.node.looking.run(self.caller.organisation_id, look, *given)
 
     def header(self, name: bytes) -> str | None:
         """One header by its lower-case name; the last one wins, as no header of ours may repeat."""

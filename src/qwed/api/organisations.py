@@ -1,7 +1,5 @@
 """Ruling 4.18: organisations, their keys, and the record of what was changed in them."""
 
-import asyncio
-
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
 from qwed.api.paging import limit_of, sequence_of
@@ -106,7 +104,7 @@ async def list_keys(call: Call) -> Response:
     key = require_key(call, OWNER)
     if isinstance(key, Problem):
         return refused(key)
-    found = await asyncio.to_thread(call.services.store.list_keys, key.organisation_id)
+    found = await call.look(call.services.store.list_keys, key.organisation_id)
     return ok(KeysView(keys=[key_view(each) for each in found]))
 
 
@@ -137,7 +135,7 @@ async def list_changes(call: Call) -> Response:
         return refused(limit)
     if isinstance(before, Problem):
         return refused(before)
-    found = await asyncio.to_thread(call.services.store.changes, key.organisation_id, limit + 1, before)
+    found = await call.look(call.services.store.changes, key.organisation_id, limit + 1, before)
     page = within_size(found[:limit])
     cursor = str(page[-1].log_index) if len(found) > len(page) else None
     return ok(ChangesView(changes=[activity_view(entry, call.services) for entry in page], next_cursor=cursor))

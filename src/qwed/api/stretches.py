@@ -1,13 +1,12 @@
 """Walks over much text: each stretch of work in a thread, so that others have their turn; no thread while it waits."""
 
-import asyncio
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 from qwed.api.http import Call
 from qwed.kernel.judging.content import LARGE
-from qwed.waiting import LoopDriver, Ticket
+from qwed.waiting import Ticket
 
 T = TypeVar("T")
 
@@ -23,19 +22,20 @@ async def drive(call: Call, walk: Coroutine[Any, None, T], seconds: float | None
     """What comes of `walk`: on the loop, or in stretches where the call has a large body."""
     if len(call.body) <= LARGE:
         return await call.driver.drive(walk, seconds)
-    return await _in_stretches(walk, call.driver, seconds)
+    return await _in_stretches(walk, call, seconds)
 
 
-async def _in_stretches(walk: Coroutine[Any, None, T], driver: LoopDriver, seconds: float | None) -> T:
+async def _in_stretches(walk: Coroutine[Any, None, T], call: Call, seconds: float | None) -> T:
+    who, walking = call.caller.organisation_id, call.node.walking
     try:
-        step = await asyncio.to_thread(_go_on, walk, None)
+        step = await walking.run(who, _go_on, walk, None)
         while step.ticket is not None:
             late: TimeoutError | None = None
             try:
-                await driver.drive(_announced(step.ticket), seconds)
+                await call.driver.drive(_announced(step.ticket), seconds)
             except TimeoutError as error:
                 late = error
-            step = await asyncio.to_thread(_go_on, walk, late)
+            step = await walking.run(who, _go_on, walk, late)
         value: T = step.value
         return value
     finally:

@@ -1,6 +1,5 @@
 """INTERFACES 2: the engine endpoints. A claim and its verdict, for a key of an organisation; no agent, no decision."""
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
@@ -53,7 +52,7 @@ async def verify_batch(call: Call) -> Response:
     if isinstance(actor, Problem):
         return refused(actor)
     # In a thread: for each of its items the engine is to be found.
-    batch = await asyncio.to_thread(read_batch, call.json(), actor, call.services)
+    batch = await call.node.walking.run(actor.organisation_id, read_batch, call.json(), actor, call.services)
     if isinstance(batch, Problem):
         return refused(batch)
     # The bell is hung up before the job begins: it may be over at once.
@@ -66,7 +65,7 @@ async def verify_batch(call: Call) -> Response:
         await wait_for(call, bell, BATCH_SECONDS)
     finally:
         bells.leave(job_id, bell)
-    view = await asyncio.to_thread(find_batch, job_id, actor.organisation_id, call.services)
+    view = await call.look(find_batch, job_id, actor.organisation_id, call.services)
     return refused(view) if isinstance(view, Problem) else ok(view, 202 if view.status in UNFINISHED else 200)
 
 
@@ -75,5 +74,5 @@ async def get_batch(call: Call) -> Response:
     actor = require_actor(call)
     if isinstance(actor, Problem):
         return refused(actor)
-    view = await asyncio.to_thread(find_batch, call.path["job_id"], actor.organisation_id, call.services)
+    view = await call.look(find_batch, call.path["job_id"], actor.organisation_id, call.services)
     return refused(view) if isinstance(view, Problem) else ok(view)

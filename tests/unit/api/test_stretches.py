@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from qwed.api.beside import Beside
 from qwed.api.stretches import drive
 from qwed.kernel.judging.content import LARGE
 from qwed.waiting import LoopDriver, Ticket, announce, done
@@ -15,7 +16,8 @@ MANY = 100
 
 
 def call_of(size: int) -> Any:
-    return SimpleNamespace(body=bytes(size), driver=LoopDriver(asyncio.get_running_loop(), 5))
+    shared = {"node": SimpleNamespace(walking=Beside(2, "test")), "caller": SimpleNamespace(organisation_id="org_1")}
+    return SimpleNamespace(body=bytes(size), driver=LoopDriver(asyncio.get_running_loop(), 5), **shared)
 
 
 async def added(*tickets: Ticket[int]) -> int:
@@ -26,9 +28,10 @@ async def added(*tickets: Ticket[int]) -> int:
 def test_many_may_wait_and_threads_are_free_meanwhile(size: int) -> None:
     async def run() -> list[int]:
         tickets: list[Ticket[int]] = [Ticket() for _ in range(MANY)]
-        walks = [asyncio.ensure_future(drive(call_of(size), added(done(1), ticket))) for ticket in tickets]
+        call = call_of(size)
+        walks = [asyncio.ensure_future(drive(call, added(done(1), ticket))) for ticket in tickets]
         for _ in range(3):
-            assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 5) == 7
+            assert await asyncio.wait_for(call.node.walking.run("another", lambda: 7), 5) == 7
         for ticket in tickets:
             ticket.complete(2)
         announce(tickets)
