@@ -266,6 +266,8 @@ class Endpoint:
             call.refuse_repeated()
             if not self._always:
                 await call.count_caller()
+                if not hold.belongs_to(call.caller.organisation_id):
+                    raise overloaded()
                 call.body = await read_body(scope, receive, self._most(call), hold)
             if scope.get("query_string"):
                 call.refuse_unknown(self._query)

@@ -19,6 +19,12 @@ MOST_WAITING_EACH = 256
 """Long-polls of one organisation."""
 _TICK = 1.0
 
+SPARE = 8
+"""Of places and bytes, one in so many is not for an organisation that holds more than half of what is held.
+
+Where there is more than one: whoever is alone has all of it.
+"""
+
 REASONS = ("requests", "bytes", "slow_client")
 """Of what there was too much; `slow_client` were sent away, to make room or because their time was over."""
 
@@ -40,6 +46,11 @@ class Pressure:
         self.held_bytes = 0
         self.waiting: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.shares: Counter[str] = Counter()
+        """Places by organisation; those of strangers under no name."""
+        self.byte_shares: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        """The organisations that have asked since the start."""
         self._on_client: dict[Hold, float] = {}
         self._ticking = False
 
@@ -57,9 +68,29 @@ class Pressure:
 
     def has_room(self, size: int, asking: "Hold | None" = None) -> bool:
         """Whether so many bytes more can be held; where slow clients hold them, they give way."""
-        while self.held_bytes + size > self.most_bytes:
+        while self.held_bytes + size > self.most_bytes or self._crowded(size, asking):
             if not self._make_room(asking):
                 self.refused["bytes"] += 1
+                return False
+        return True
+
+    def _crowded(self, size: int, asking: "Hold | None") -> bool:
+        who = None if asking is None else asking.who
+        if who is None:
+            return False
+        return self._crowds(self.byte_shares[who] + size, self.held_bytes + size, self.most_bytes)
+
+    def _crowds(self, own: int, held: int, most: int) -> bool:
+        """Whether this much of somebody's own, of all that is held, takes what is kept for others."""
+        return len(self._seen) > 1 and held > most - most // SPARE and own * 2 > held
+
+    def has_place(self, who: str, asking: "Hold") -> bool:
+        """Whether `who` may keep the place that `asking` has; where slow clients hold the others, they give way."""
+        if who:
+            self._seen.add(who)
+        while self._crowds(self.shares[who] + 1, self.in_flight, self.most_requests):
+            if not self._make_room(asking):
+                self.refused["requests"] += 1
                 return False
         return True
 
@@ -101,7 +132,7 @@ class Pressure:
 class Hold:
     """What one request holds; `leave` gives all of it back, whatever has happened."""
 
-    __slots__ = ("_counted", "_late", "_pressure", "_size", "_task")
+    __slots__ = ("_counted", "_late", "_pressure", "_size", "_task", "who")
 
     def __init__(self, pressure: Pressure, *, counted: bool) -> None:
         self._pressure = pressure
@@ -109,6 +140,16 @@ class Hold:
         self._size = 0
         self._late = False
         self._task: asyncio.Task[object] | None = None
+        self.who: str | None = None
+        """The organisation that asks, once it is known."""
+
+    def belongs_to(self, who: str) -> bool:
+        """Whether `who` may have this place; it counts as theirs from now on."""
+        if not self._pressure.has_place(who, self):
+            return False
+        self.who = who
+        _add(self._pressure.shares, who, self._counted)
+        return True
 
     def has_room(self, size: int) -> bool:
         """Whether so many bytes more could be held."""
@@ -118,15 +159,25 @@ class Hold:
         """Hold so many bytes more, if there is room for them."""
         if not self._pressure.has_room(size, self):
             return False
+        self._hold_bytes(size)
+        return True
+
+    def _hold_bytes(self, size: int) -> None:
         self._pressure.held_bytes += size
         self._size += size
-        return True
+        if self.who is not None:
+            _add(self._pressure.byte_shares, self.who, size)
+
+    def _hold_place(self, places: int) -> None:
+        self._pressure.in_flight += places
+        if self.who is not None:
+            _add(self._pressure.shares, self.who, places)
 
     def leave(self) -> None:
         """Give back what is held; a second time there is nothing left."""
-        self._pressure.in_flight -= self._counted
-        self._pressure.held_bytes -= self._size
-        self._counted, self._size = False, 0
+        self._hold_place(-self._counted)
+        self._hold_bytes(-self._size)
+        self._counted = False
 
     async def patiently(self, client: Awaitable[T]) -> T:
         """What the client does, if it does it in time; Late if not."""
@@ -159,12 +210,19 @@ class Hold:
             yield False
             return
         waiting[who] += 1
-        self._pressure.in_flight -= self._counted
+        self._hold_place(-self._counted)
         try:
             yield True
         finally:
             # Back without asking for room: what is left is to send the answer.
-            self._pressure.in_flight += self._counted
+            self._hold_place(self._counted)
             waiting[who] -= 1
             if not waiting[who]:
                 del waiting[who]
+
+
+def _add(shares: Counter[str], who: str, more: int) -> None:
+    """One share more or less; who has none is not kept."""
+    shares[who] += more
+    if not shares[who]:
+        del shares[who]

@@ -74,6 +74,72 @@ def test_no_more_bytes_are_held_than_there_is_room_for(hands: HandClock) -> None
     assert held(pressure) == (1, 100, 0, 0)
 
 
+def seen_by(pressure: Pressure, *organisations: str) -> Pressure:
+    """Each of them has asked something before."""
+    for who in organisations:
+        hold = entered(pressure)
+        assert hold.belongs_to(who)
+        hold.leave()
+    return pressure
+
+
+def test_whoever_is_alone_has_all_places_and_all_bytes(hands: HandClock) -> None:
+    pressure = seen_by(pressure_of(hands, requests=16, size=160), "alone", "")
+    for _ in range(16):
+        hold = entered(pressure)
+        assert hold.belongs_to("alone")
+        assert hold.grow(10)
+
+
+def test_of_the_last_places_none_goes_to_whoever_has_most_of_them(hands: HandClock) -> None:
+    pressure = seen_by(pressure_of(hands, requests=16), "much", "little")
+    much = []
+    for _ in range(16):
+        hold = entered(pressure)
+        if hold.belongs_to("much"):
+            much.append(hold)
+        else:
+            hold.leave()
+    assert len(much) == 14
+    assert pressure.refused["requests"] == 2
+    little = entered(pressure)
+    assert little.belongs_to("little")
+    for hold in (*much, little):
+        hold.leave()
+    assert (held(pressure), pressure.shares, pressure.byte_shares) == ((0, 0, 0, 0), {}, {})
+
+
+def test_of_the_last_bytes_none_goes_to_whoever_has_most_of_them(hands: HandClock) -> None:
+    pressure = seen_by(pressure_of(hands, requests=100, size=800), "much", "little")
+    much, little = [entered(pressure) for _ in range(8)], entered(pressure)
+    assert all(hold.belongs_to("much") for hold in much)
+    assert [hold.grow(100) for hold in much] == [True] * 7 + [False]
+    assert little.belongs_to("little")
+    assert (little.grow(50), little.grow(50), little.grow(1)) == (True, True, False)
+    assert pressure.refused["bytes"] == 2
+    for hold in (*much, little):
+        hold.leave()
+    assert (held(pressure), pressure.shares, pressure.byte_shares) == ((0, 0, 0, 0), {}, {})
+
+
+def test_who_holds_most_takes_the_place_of_a_client_that_is_slow(hands: HandClock) -> None:
+    async def run() -> None:
+        pressure = seen_by(pressure_of(hands, requests=8), "much", "little")
+        slow = entered(pressure)
+        assert slow.belongs_to("much")
+        reading = asyncio.ensure_future(slow.patiently(asyncio.Event().wait()))
+        await until_watched(pressure, 1)
+        others = [entered(pressure) for _ in range(6)]
+        assert all(hold.belongs_to("much") for hold in others)
+        hands.turn(GRACE_SECONDS)
+        assert entered(pressure).belongs_to("much")
+        with pytest.raises(Late):
+            await reading
+        assert pressure.in_flight == 7
+
+    asyncio.run(run())
+
+
 def test_what_is_always_answered_takes_no_place(hands: HandClock) -> None:
     pressure = pressure_of(hands, requests=0)
     hold = pressure.pass_by()
