@@ -201,7 +201,9 @@ def _strengthened(one: Item, other: Item) -> bool:
     """Whether `the winner` or `dogs` is claimed where `a winner` or `a dog` is stated."""
     if one.indefinite and not other.indefinite:
         return other.definite or one.text != other.text
-    return other.definite and not one.definite and one.text != other.text
+    # `Turkey` may be a name, and `the turkey` is none.
+    named = one.capital and not other.capital
+    return other.definite and not one.definite and (named or one.text != other.text)
 
 
 def _other_name(one: Item, other: Item) -> bool:
