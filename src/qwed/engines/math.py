@@ -117,6 +117,8 @@ def _answer(query: str, parameters: Mapping[str, Any]) -> Verdict:
     in_units = judge_units(text, parameters)
     if in_units is not None:
         return in_units
+    if parameters.get("unit") is not None:
+        raise Refused("parameters_valid", "a `unit` is given, but nothing in the expression has one")
     claim = parse(text)
     sides = [side for link in (claim, *claim.also) for side in (link.left, link.right)]
     if _SPOKEN.intersection(name.lower() for name in names_in(*sides)):

@@ -46,7 +46,17 @@ def settle(claim: Claim, tolerance: object = None, facts: Facts = NOTHING) -> Ve
     sides = read(claim, {})
     if tolerance is not None and claim.sign == "=":
         return _within(claim, sides, _allowed(tolerance))
+    if tolerance is not None and claim.sign == "!=":
+        return _beyond(claim, sides, _allowed(tolerance))
     return _compared(claim, sides)
+
+
+def _beyond(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
+    """Constants differ where the tolerance does not take them for equal."""
+    if compare("=", sides) or not _is_near(claim, sides, tolerance):
+        return _compared(claim, sides)
+    stated = show(tolerance).exact
+    return failed(f"{clip(claim.text)} does not hold: both sides are equal within {stated}", {"tolerance": stated})
 
 
 def _counting(claim: Claim, facts: Facts) -> Facts:
