@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from qwed.guards._javascript.atoms import MAX_ITEMS, MAX_TEXT, Plain, key_of
 
 Folder = Callable[..., Plain]
-_SURPRISES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
+_SURPRISES = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, re.error)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 _PERCENT = re.compile(r"%u([0-9a-fA-F]{4})|%([0-9a-fA-F]{2})")
@@ -239,6 +239,9 @@ def _repeat(text: str, times: Plain) -> str:
 
 
 def _replaced(text: str, old: Plain, new: Plain, every: bool = False) -> str:
+    # `$&` and its like put parts of the text in: `"ev".replace("v", "$&al")`.
+    if "$" in str(new):
+        raise Unfoldable
     if isinstance(old, tuple) and old[:1] == (REGEX,):
         # Only patterns without nested repetition: each is matched in linear time.
         if not _PATTERN.fullmatch(str(old[1])):
