@@ -161,6 +161,19 @@ def test_facts_do_nothing_to_the_world():
         assert (verdict.engine, verdict.effects, verdict.violations) == ("fact", (), ())
 
 
+signed = st.integers(-(10**6), 10**6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(signed, signed, st.sampled_from(["-", "\u2212"]))
+def test_a_number_is_supported_with_its_own_sign_only(stated, claimed, minus):
+    context = f"The balance was {stated:,} points.".replace("-", minus)
+    verdict = ask(f"The balance was {claimed} points.", context)
+    assert verdict.status is (Status.VERIFIED if stated == claimed else Status.FAILED)
+    floor = ask(f"The balance was at least {claimed} points.", context)
+    assert floor.status is (Status.VERIFIED if stated >= claimed else Status.FAILED)
+
+
 amounts = st.integers(0, 10**9)
 
 
