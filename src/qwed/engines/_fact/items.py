@@ -118,7 +118,7 @@ def _item(tokens: Sequence[Token], at: int, before: Sequence[Item]) -> tuple[Ite
         return Item("number", "", slot=quantity.slot), quantity.taken
     if token.kind == "sign":
         return (None if _silent(tokens, at) else Item(token.text, token.text)), 1
-    if token.text in ARTICLES and not _glued(tokens, at):
+    if token.text in ARTICLES and not _is_letter(tokens, at):
         return None, 1
     number = ordinal_of(token)
     if number is not None:
@@ -126,10 +126,15 @@ def _item(tokens: Sequence[Token], at: int, before: Sequence[Item]) -> tuple[Ite
     return _name(tokens, at, before)
 
 
-def _glued(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the token stands right behind a number, as in `Room 5A`."""
+def _is_letter(tokens: Sequence[Token], at: int) -> bool:
+    """Whether an `a` is no article: `Vitamin A`, `Room 5A`, `A$5`."""
+    token = tokens[at]
     before = tokens[at - 1] if at else None
-    return before is not None and before.kind == "number" and before.start + len(before.written) == tokens[at].start
+    after = tokens[at + 1] if at + 1 < len(tokens) else None
+    behind = before is not None and before.kind == "number" and before.start + len(before.written) == token.start
+    ahead = after is not None and after.kind != "word" and after.start == token.start + len(token.written)
+    named = before is not None and token.written == "A"
+    return behind or named or (ahead and after is not None and after.text not in _PUNCTUATION)
 
 
 def _silent(tokens: Sequence[Token], at: int) -> bool:
