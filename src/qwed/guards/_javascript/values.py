@@ -31,6 +31,8 @@ from qwed.guards._javascript.scopes import Variable
 from qwed.guards._javascript.tree import Node, Source, Unreadable
 
 MAX_ROUNDS = 40
+MAX_SPREAD = 64
+"""Objects spread out in one literal; nobody writes more, so what more of them would hold is not followed."""
 MAX_WORK = 600_000
 MAX_INLINED_WORK = 100_000
 SETTLED_ROUND = 6
@@ -49,6 +51,8 @@ class Values:
     returns: dict[Node, Value] = field(default_factory=dict)
     items: dict[Node, Value] = field(default_factory=dict)
     """What was put into an array or object after it was written."""
+    spreads: dict[Node, list[Node]] = field(default_factory=dict)
+    """What is spread out in each literal that was asked about."""
     changed: bool = False
     round: int = 0
     work: int = 0
@@ -188,8 +192,13 @@ class Values:
         """What `{...library}` has of the library's own."""
         if not isinstance(atom, Literal) or atom.node.kind != "object":
             return NOTHING
-        spread = [child.value or NOTHING for child in atom.node.children if child.kind == "spread_element"]
-        taken = frozenset(each for value in spread for each in value if isinstance(each, Path))
+        spread = self.spreads.get(atom.node)
+        if spread is None:
+            spread = [child for child in atom.node.children if child.kind == "spread_element"]
+            self.spreads[atom.node] = spread
+        if len(spread) > MAX_SPREAD:
+            return frozenset({Path("globalThis.*")})
+        taken = frozenset(each for child in spread for each in child.value or NOTHING if isinstance(each, Path))
         return self.member(taken, name) if taken else NOTHING
 
     def element(self, value: Value) -> Value:

@@ -8,7 +8,7 @@ from qwed.guards._python import text_calls
 from qwed.guards._python.attributes import INNER, WALKS
 from qwed.guards._python.choices import UNKNOWN
 from qwed.guards._python.file_calls import Handler, spread, word_of
-from qwed.guards._python.look import ENVIRONS, Look
+from qwed.guards._python.look import ENVIRONS, Look, lists_names
 from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
 from qwed.guards._python.values import canonical
@@ -148,7 +148,7 @@ def _constants_only(look: Look, base: ast.expr, scope: Scope, name: ast.expr) ->
     """`getattr(logging, level.upper())` reaches constants, `getattr(hashlib, name)` functions on data."""
     shouted = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
     known = look.values.paths(base, scope) <= _DATA_MODULES
-    return known and not look.hidden(name, scope) and (shouted or not look.lists_names())
+    return known and not look.hidden(name, scope) and (shouted or not look.says(lists_names))
 
 
 _DATA_MODULES = words("logging hashlib math operator torch.nn torch.optim numpy numpy.random torch random")

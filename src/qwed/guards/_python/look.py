@@ -3,7 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from qwed.guards._python.attributes import CLASS_FACTS, CODE_FACTS, INNER, WALKS
@@ -53,6 +53,8 @@ class Look:
     """The names that hide a text, once somebody asked."""
     inner_texts: dict[str, int] = field(default_factory=dict)
     """Texts that name an inner attribute, and their lines."""
+    said: dict[Callable[[ast.AST], bool], bool] = field(default_factory=dict)
+    """What was asked about the whole program."""
     evaluated: dict[int, str] = field(default_factory=dict)
     """Lines on which annotations are evaluated, and by what."""
     annotations: dict[int, None] = field(default_factory=dict)
@@ -92,19 +94,16 @@ class Look:
             self.report.danger(rule.danger or Danger.REFLECT, path, line)
             return
         # A harmless module leads to others only through an attribute that is called like one.
-        told = self.program.attributes & REROOTED or self._module_in_text()
+        told = self.program.attributes & REROOTED or self.says(_names_module)
         unknown = (EffectKind.UNRESOLVED,) if told else ()
         for kind in rule.effects or unknown:
             self.report.effect(kind, path, line)
 
-    def _module_in_text(self) -> bool:
-        """Whether a text names a module as a private attribute: `"_os"`, `"_os.system"`."""
-        texts = (node.value for node, _ in self.program.visits if isinstance(node, ast.Constant))
-        return any(isinstance(text, str) and _HIDDEN_MODULE.search(text) for text in texts)
-
-    def lists_names(self) -> bool:
-        """Whether the program goes through the names of something: a module's own imports are among them."""
-        return any(isinstance(node, ast.Name) and node.id == "dir" for node, _ in self.program.visits)
+    def says(self, test: Callable[[ast.AST], bool]) -> bool:
+        """Whether some node of the program passes the test; looked for once."""
+        if test not in self.said:
+            self.said[test] = any(test(node) for node, _ in self.program.visits)
+        return self.said[test]
 
     def targets(self, function: ast.expr, scope: Scope) -> list[str]:
         """What a call names: the path it is a method of, or its arguments."""
@@ -193,6 +192,16 @@ def _whole(path: str) -> bool:
     """Whether what is held is the environment and not one variable of it."""
     held, _, method = path.rpartition(".")
     return path in ENVIRONS or (held in ENVIRONS and method not in _ONE_VARIABLE)
+
+
+def _names_module(node: ast.AST) -> bool:
+    """A text names a module as a private attribute: `"_os"`, `"_os.system"`."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_HIDDEN_MODULE.search(node.value))
+
+
+def lists_names(node: ast.AST) -> bool:
+    """It goes through the names of something: a module's own imports are among them."""
+    return isinstance(node, ast.Name) and node.id == "dir"
 
 
 _FACTS = {"__code__": CODE_FACTS, "__class__": CLASS_FACTS}
