@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from qwed.guards._pii import checks
 from qwed.guards._pii.named import MAX_CANDIDATES, named_numbers
+from qwed.guards.spellings import in_every_spelling
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
 
 __all__ = ["MAX_CANDIDATES", "find_pii"]
@@ -93,14 +94,16 @@ _GROUPING = str.maketrans("", "", " -./\u00a0()")
 def find_pii(text: str) -> tuple[Finding, ...]:
     """Personal data in the first MAX_SCANNED characters, in order; what lies past them is one `unscanned` finding."""
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
-    found: list[Finding] = []
-    if "@" in scanned:
-        found += _emails(scanned)
-    if _DIGITS.search(scanned):
-        found += _numbers(scanned)
+    found = in_every_spelling(scanned, _found)
     if len(text) > MAX_SCANNED:
         found.append(Finding(UNSCANNED, MAX_SCANNED, len(text)))
     return _disjoint(found) if found else ()
+
+
+def _found(text: str) -> list[Finding]:
+    addresses = _emails(text) if "@" in text else ()
+    numbers = _numbers(text) if _DIGITS.search(text) else ()
+    return [*addresses, *numbers]
 
 
 def _numbers(text: str) -> Iterator[Finding]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from qwed.guards._secrets.forms import special_forms
 from qwed.guards._secrets.named import MAX_CANDIDATES, MAX_NESTING, assignments
-from qwed.guards._secrets.shapes import long_runs, private_keys, token_shapes, wrapped_tokens
+from qwed.guards._secrets.shapes import long_runs, private_keys, spelt_tokens, token_shapes, wrapped_tokens
 from qwed.guards._secrets.words import is_given
+from qwed.guards.spellings import in_every_spelling
 from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
 
 __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
@@ -21,14 +22,20 @@ _MARKS = re.compile(r"[:=<,(\s]")
 def find_secrets(text: str) -> tuple[Finding, ...]:
     """Every secret in the first MAX_SCANNED characters, in order; what lies past them is one `unscanned` finding."""
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
-    runs = long_runs(scanned)
-    found = [*token_shapes(scanned, runs), *wrapped_tokens(scanned, runs), *private_keys(scanned), *_userinfo(scanned)]
-    if _MARKS.search(scanned):
-        lowered = lower(scanned)
-        found += [*assignments(scanned, lowered), *special_forms(scanned, lowered)]
+    found = in_every_spelling(scanned, _found)
     if len(text) > MAX_SCANNED:
         found.append(Finding(UNSCANNED, MAX_SCANNED, len(text)))
     return _disjoint(found) if found else ()
+
+
+def _found(text: str) -> list[Finding]:
+    runs = long_runs(text)
+    found = [*token_shapes(text, runs), *wrapped_tokens(text, runs), *spelt_tokens(text, runs)]
+    found += [*private_keys(text), *_userinfo(text)]
+    if _MARKS.search(text):
+        lowered = lower(text)
+        found += [*assignments(text, lowered), *special_forms(text, lowered)]
+    return found
 
 
 def mask(text: str) -> str:

@@ -111,3 +111,17 @@ HOSTILE = (
 def test_a_megabyte_of_near_misses_is_answered_with_spans_of_the_text(unit):
     text = (unit * MAX_SCANNED)[:MAX_SCANNED]
     assert all(0 <= start < end <= len(text) for _, start, end in find_secrets(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password: Tr0ub4dor&3xyz", "password: [secret:assignment]"),
+        ("pw: a1b2c3d4|e5f6 rest", "pw: [secret:assignment] rest"),
+        ("https://h/?password=Tr0ub4dor3&user=bob", "https://h/?password=[secret:assignment]&user=bob"),
+        ("connect(password=Tr0ub4dor3)", "connect(password=[secret:assignment])"),
+        ("a%26password%3DTr0ub4dor3%26b%3D2", "a%26password%3D[secret:assignment]%26b%3D2"),
+    ],
+)
+def test_a_password_is_masked_with_the_signs_inside_it_and_nothing_beside_it(text, shown):
+    assert mask(text) == shown

@@ -73,8 +73,18 @@ def assignments(text: str, lowered: str) -> Iterator[Finding]:
         begin, end = match.span(group)
         # What was no secret may itself begin with the name of one.
         if _is_secret(match, group, text[begin:end], text):
-            yield Finding("assignment", begin, end)
-            at = end
+            at = end if group != "plain" else _whole(lowered, end)
+            yield Finding("assignment", begin, at)
+
+
+# A password holds any sign; one that is followed by a name and its own value, a blank or the end is no part of it.
+_MORE = re.compile(r"(?:[&=()\[\]<>|](?![\s/]|\Z|[\w.-]{1,40}\\?[\"']?\s?[=:(])[^\s\"'&;,=()\[\]\\<>|{}]{1,64}){1,16}")
+
+
+def _whole(lowered: str, end: int) -> int:
+    """Where a value without quotes ends, where a sign that mostly ends one stands inside it."""
+    more = _MORE.match(lowered, end)
+    return more.end() if more else end
 
 
 def _starts(lowered: str) -> list[int]:

@@ -124,6 +124,23 @@ def wrapped_tokens(text: str, runs: str) -> Iterator[Finding]:
             yield Finding("base64_secret", *match.span())
 
 
+_HEX_RUN = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Fa-f])")
+
+
+def spelt_tokens(text: str, runs: str) -> Iterator[Finding]:
+    """Runs of hexadecimal digits that hold a token."""
+    lowered = runs.lower()
+    if not any(each in lowered for each in _HEX_FRAGMENTS):
+        return
+    for opened, match in enumerate(_HEX_RUN.finditer(text)):
+        if opened == MAX_WRAPPED:
+            yield Finding(UNSCANNED, match.start(), len(text))
+            return
+        inner = bytes.fromhex(match[0]).decode("latin-1")
+        if next(token_shapes(inner, inner), None) or next(private_keys(inner), None):
+            yield Finding("hex_secret", *match.span())
+
+
 _WRAPPED_PREFIXES = (
     "AKIA ASIA ghp_ ghs_ gho_ github_pat_ glpat- xoxb- xoxp- sk_live_ rk_live_ sk-proj- sk-ant- AIzaSy npm_ hvs.CAES"
     " dckr_pat_ dop_v1_ shpat_ qwed_live_ qwed_agent_ -----BEGIN PuTTY-User"
@@ -138,3 +155,4 @@ def _fragments(prefix: str) -> Iterator[str]:
 
 
 _FRAGMENTS = tuple(fragment for prefix in _WRAPPED_PREFIXES.split() for fragment in _fragments(prefix))
+_HEX_FRAGMENTS = tuple(prefix.encode().hex() for prefix in _WRAPPED_PREFIXES.split())
