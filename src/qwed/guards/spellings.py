@@ -3,6 +3,7 @@
 Who reads an address, a JSON document or a page reads it so; a secret in it is as readable there as anywhere.
 """
 
+import html
 import re
 from array import array
 from collections.abc import Callable
@@ -11,12 +12,13 @@ from typing import NamedTuple
 from qwed.guards.text import Finding
 
 _OTHERWISE = re.compile(
-    r"%[2-7][0-9A-Fa-f]|\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]|&(?:amp|lt|gt|quot|apos|#\d{2,3}|#x[2-7][0-9A-Fa-f]);"
-    "|[\uff01-\uff5e]|[\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064\ufeff]"
+    r"(?P<percent>(?:%[2-7][0-9A-Fa-f])+)|(?P<json>(?:\\u00[2-7][0-9A-Fa-f])+)|(?P<byte>(?:\\x[2-7][0-9A-Fa-f])+)"
+    "|(?P<wide>[\uff01-\uff5e]+)|(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064\ufeff]+)"
+    r"|(?P<entity>&(?:amp|lt|gt|quot|apos|#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX][2-7][0-9A-Fa-f]);)"
 )
-_ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
-_WIDE = 0xFEE0
-_LARGEST = 0x7F
+"""Runs of what stands for something else: one at a time would take too long."""
+_ESCAPES = {"percent": "%", "json": "\\u00", "byte": "\\x"}
+_NARROW = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
 
 
 class Plainer(NamedTuple):
@@ -46,18 +48,21 @@ def plainer(text: str) -> Plainer | None:
     begins = array("L")
     at = 0
     for match in _OTHERWISE.finditer(text):
-        parts += (text[at : match.start()], letter := _letter(match[0]))
-        begins.extend(range(at, match.start() + len(letter)))
+        letters = _letters(match.lastgroup or "", match[0])
+        parts += (text[at : match.start()], letters)
+        begins.extend(range(at, match.start()))
+        if letters:
+            begins.extend(range(match.start(), match.end(), len(match[0]) // len(letters)))
         at = match.end()
     parts.append(text[at:])
     begins.extend(range(at, len(text) + 1))
     return Plainer("".join(parts), begins)
 
 
-def _letter(spelt: str) -> str:
-    if len(spelt) == 1:
-        return chr(ord(spelt) - _WIDE) if "\uff01" <= spelt <= "\uff5e" else ""
-    if spelt[0] == "&" and spelt[1] != "#":
-        return _ENTITIES[spelt]
-    code = int(spelt[2:-1]) if spelt[0] == "&" and spelt[2].isdigit() else int(spelt.lstrip("%\\ux&#").rstrip(";"), 16)
-    return chr(code) if code <= _LARGEST else " "
+def _letters(kind: str, spelt: str) -> str:
+    """What a run stands for, every letter in as many characters as the others."""
+    if kind in _ESCAPES:
+        return bytes.fromhex(spelt.replace(_ESCAPES[kind], "")).decode("ascii")
+    if kind == "entity":
+        return html.unescape(spelt)
+    return spelt.translate(_NARROW) if kind == "wide" else ""
