@@ -25,14 +25,19 @@ _THING = r"(?:table|database|schema|view|index|user|role|column|function|procedu
 _STATEMENT = re.compile(
     rf"{_BEFORE}(?:drop\s+{_THING}|delete\s+from|truncate\s+\S|insert\s+into|update\s+\S+\s+set|alter\s+{_THING}"
     rf"|create\s+(?:or\s+replace\s+)?(?:temp\w*\s+)?{_THING}|grant\s+\S+|revoke\s+\S+|merge\s+into|replace\s+into"
-    r"|select\s+\S.*\bfrom\b|select\s+\w+\s*\(|with\s+\w+\s+as\s*\(|exec(?:ute)?\s+\w+|call\s+\w+\s*\()",
+    r"|select\s+\S.*\bfrom\b|select\s+\w+\s*\(|with\s+\w+\s+as\s*\(|exec(?:ute)?\s+\w+|call\s+\w+\s*\("
+    r"|copy\s+\S+\s+(?:to|from)\s+(?:program|'|stdin|stdout)|attach\s+(?:database\s+)?'|do\s+(?:language\s+\w+\s+)?[$']"
+    r"|lock\s+table\s|set\s+(?:local\s+|session\s+)?role\s+\S+\s*;?\s*$|vacuum(?:\s+(?:full|into)\b|\s*;)"
+    r"|(?:begin|start\s+transaction|commit|rollback)\s*;\s*(?:drop|delete|truncate|insert|update|alter|create|grant)\s"
+    r"|explain\s+(?:\(?\s*analyze\b[^)]*\)?\s*)?(?:delete\s+from|update\s+\S+\s+set|insert\s+into|select\s+\S.*\bfrom\b)"
+    r"|load\s+(?:data|extension)\b|pragma\s+\w+\s*[=(])",
     re.IGNORECASE | re.DOTALL,
 )
 
 
 def is_statement(text: str) -> bool:
     """Whether a database would take this text for a statement."""
-    return _STATEMENT.match(text[:4096]) is not None
+    return _STATEMENT.match(text[:4096].lstrip("\ufeff\u200b")) is not None
 
 
 def has_statement(action: Action) -> bool:
