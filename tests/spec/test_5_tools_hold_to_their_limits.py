@@ -50,3 +50,40 @@ def test_a_body_that_is_too_large_is_still_answered_with_a_decision(ask: Asking)
 @spec("B")
 def test_a_path_with_a_slash_too_many_is_no_route(ask: Asking) -> None:
     assert ask.api.post(f"/agents/{ask.agent_id}/verify/", json={}).status_code == 404
+
+
+@spec("5.1")
+@pytest.mark.parametrize(
+    ("tool", "parameters", "effect"),
+    [
+        ("read_document", {"path": "/etc/shadow"}, "SECRET"),
+        ("get_document", {"file": ".env"}, "SECRET"),
+        ("fetch_page", {"url": "file:///etc/shadow"}, "SECRET"),
+        ("list_files", {"dir": "~/.ssh"}, "SECRET"),
+        ("send_report", {"attachments": ["/root/.ssh/id_rsa"]}, "SECRET"),
+        ("save_document", {"path": "~/.bashrc", "content": "x"}, "EXECUTE"),
+    ],
+)
+def test_a_file_is_as_grave_through_a_tool_as_through_a_shell(
+    asking: Make, tool: str, parameters: dict[str, object], effect: str
+) -> None:
+    answer = asking(type="trusted", permissions={"allowed_tools": [tool]})(_call(tool, **parameters), 1)
+    assert answer["verification"]["risk_level"] == "critical"
+    assert effect in {each["effect"] for each in answer["verification"]["effects"]}
+
+
+@spec("5.1")
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [
+        ("read_document", {"path": "/srv/notes/plan.md"}),
+        ("search_docs", {"query": "how do I set up ~/.ssh/config for a bastion?"}),
+        ("fetch_page", {"url": "https://example.com/v1/credentials"}),
+        ("check_style", {"file": "tests/conftest.py"}),
+    ],
+)
+def test_an_ordinary_file_address_or_sentence_raises_nothing(
+    asking: Make, tool: str, parameters: dict[str, object]
+) -> None:
+    answer = asking(permissions={"allowed_tools": [tool]})(_call(tool, **parameters), 1)
+    assert answer["verification"]["risk_level"] == "low"

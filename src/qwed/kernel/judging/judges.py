@@ -1,10 +1,13 @@
 """Judges for what has no engine of its own: a tool by its row, a file by its path."""
 
+from collections.abc import Iterator
+
 from qwed.guards import path as paths
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
+from qwed.kernel.judging.reach import named_files
 from qwed.kernel.judging.stray import has_statement
-from qwed.kernel.tools import PATH, TOOL, text_of
+from qwed.kernel.tools import PATH, TOOL, text_of, words_of
 from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
 
 
@@ -16,8 +19,21 @@ def judge_tool(case: Case) -> Verdict:
     target = text_of(case.action, "target")
     effects = () if subject.effect is None else (Effect(subject.effect, target or subject.name),)
     return Verdict(
-        status=Status.VERIFIED, engine=TOOL, effects=effects, checks_passed=("tool_allowed", "tool_not_blocked")
+        status=Status.VERIFIED,
+        engine=TOOL,
+        effects=tuple(dict.fromkeys((*effects, *_grave_files(case)))),
+        checks_passed=("tool_allowed", "tool_not_blocked"),
     )
+
+
+def _grave_files(case: Case) -> Iterator[Effect]:
+    """What a file that the call names makes of it, whatever the tool: a secret touched, a program planted."""
+    writes = case.subject.effect is EffectKind.WRITE or _WRITING.intersection(words_of(case.subject.name))
+    for file in named_files(case.action):
+        yield from file_effects(EffectKind.WRITE if writes else EffectKind.READ, file)[1:]
+
+
+_WRITING = frozenset({"write", "save", "create", "edit", "append", "update", "put", "store", "copy", "move", "install"})
 
 
 def _unverified_statement(tool: str) -> Verdict:

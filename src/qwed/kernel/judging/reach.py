@@ -12,6 +12,7 @@ from qwed.guards import path as paths
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import name_at
+from qwed.kernel.request import Action
 from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
 
 MOST_FILES = 1000
@@ -53,6 +54,19 @@ def _files(case: Case, verdict: Verdict) -> Iterable[str]:
         if text.lower().startswith("file:"):
             yield "/" + text[5:].lstrip("/")
         elif (named or _PATH_LIKE.search(text)) and not _ADDRESS_LIKE.search(text):
+            yield text
+
+
+_ONE_WORD = re.compile(r"(?=.*[/\\])\S+")
+
+
+def named_files(action: Action) -> Iterable[str]:
+    """The texts of a tool call that name a file, by the name they stand under or by being one path and no more."""
+    named = [("target", action.target)] if action.target else []
+    for path, text in (*named, *strings_in(action.parameters)):
+        name = name_at(path).lower()
+        local = "://" not in text or text.lower().startswith("file:")
+        if local and ((name in _FILE_NAMES and text != name) or _ONE_WORD.fullmatch(text, 0, paths.MAX_LENGTH)):
             yield text
 
 
