@@ -2,11 +2,13 @@
 
 import inspect
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import aclosing, closing
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
 from qwed_sdk.errors import QWEDError, QWEDTimeoutError
+from qwed_sdk.following import SILENCE, Event, Following
 from qwed_sdk.transport import Address, AsyncTransport, SyncTransport
 from qwed_sdk.wire import Attempt, Call, Free, Pause, Policy, Step, Turns, steps_of
 
@@ -65,6 +67,26 @@ class SyncDriver(Driver):
             for turns in held:
                 turns.free()
 
+    def events(self, types: str | Iterable[str] | None = None, last: int | None = None) -> Iterator[Event]:
+        """What happens in the organisation from now on, or since event `last`, without end and without a gap.
+
+        A connection that breaks is made again; QWEDConnectionError where the server stays away for longer than the
+        client's `timeout`.
+        """
+        return self._followed(Following(types, last, self._policy))
+
+    def _followed(self, following: Following) -> Iterator[Event]:
+        while True:
+            error: QWEDError | None = None
+            try:
+                asked = Attempt(following.request(), self._policy.timeout)
+                with closing(self._transport.follow(asked, SILENCE)) as chunks:
+                    for chunk in chunks:
+                        yield from following.read(chunk)
+            except QWEDError as broken:
+                error = broken
+            time.sleep(following.pause(error))
+
     def _do(self, step: Step, held: list[Turns]) -> Any:
         if isinstance(step, Attempt):
             return self._transport.send(step)
@@ -99,6 +121,29 @@ class AsyncDriver(Driver):
             steps.close()
             for turns in held:
                 turns.free_awaiting()
+
+    def events(self, types: str | Iterable[str] | None = None, last: int | None = None) -> AsyncIterator[Event]:
+        """What happens in the organisation from now on, or since event `last`, without end and without a gap.
+
+        A connection that breaks is made again; QWEDConnectionError where the server stays away for longer than the
+        client's `timeout`.
+        """
+        return self._followed(Following(types, last, self._policy))
+
+    async def _followed(self, following: Following) -> AsyncIterator[Event]:
+        import anyio
+
+        while True:
+            error: QWEDError | None = None
+            try:
+                asked = Attempt(following.request(), self._policy.timeout)
+                async with aclosing(self._transport.follow(asked, SILENCE)) as chunks:
+                    async for chunk in chunks:
+                        for event in following.read(chunk):
+                            yield event
+            except QWEDError as broken:
+                error = broken
+            await anyio.sleep(following.pause(error))
 
     async def _do(self, step: Step, held: list[Turns]) -> Any:
         if isinstance(step, Attempt):

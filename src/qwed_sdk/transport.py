@@ -3,19 +3,23 @@
 import os
 import time
 import weakref
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
+from contextlib import closing, contextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from qwed.words.home import DEFAULT_URL
 from qwed_sdk.conversation import running_loop
 from qwed_sdk.errors import QWEDArgumentError, QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDTimeoutError
-from qwed_sdk.wire import Attempt, Outcome, Request, Response
+from qwed_sdk.wire import Attempt, Outcome, Request, Response, problem_of
 
 if TYPE_CHECKING:
     import httpx
 
     from qwed_sdk.lines import Errand
+
+T = TypeVar("T")
 
 _CONNECTIONS = 100
 
@@ -43,7 +47,7 @@ class Address:
             headers["Content-Type"] = "application/json"
         if request.idempotency_key is not None:
             headers["Idempotency-Key"] = request.idempotency_key
-        return headers
+        return {**headers, **request.headers}
 
     def _credential(self, request: Request) -> dict[str, str]:
         """One, and the weaker where there are two: a token opens one agent, a key the organisation."""
@@ -171,6 +175,19 @@ def _surprises() -> tuple[type[Exception], ...]:
     return (QWEDError, httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError, ValueError, ImportError)
 
 
+def _require_stream(response: "httpx.Response", reading: _Reading) -> None:
+    """Raise what the server answered in place of a stream."""
+    found = reading.response(response)
+    if found.status != 200:
+        raise problem_of(found)
+    raise QWEDProtocolError("the answer is no stream of events: is this a qwed server?", status=found.status)
+
+
+def _is_stream(response: "httpx.Response") -> bool:
+    media = response.headers.get("content-type", "").partition(";")[0].strip()
+    return response.status_code == 200 and media == "text/event-stream"
+
+
 class SyncTransport:
     """A pool of connections for threads; after a fork the child begins its own."""
 
@@ -192,6 +209,35 @@ class SyncTransport:
                     return reading.response(response)
             except _surprises() as error:
                 return _failure(error, self.address.base_url, begun)
+
+    def follow(self, attempt: Attempt, silence: float) -> Generator[bytes, None, None]:
+        """The bytes of an answer without end, as they come; QWEDError where it is none, or breaks off."""
+        from qwed_sdk.lines import errand
+
+        with errand(attempt.seconds) as begun, self._told(begun):
+            client = self._pool()
+            asked = client.build_request(**_arguments(self.address, attempt) | {"timeout": silence})
+            response = client.send(asked, stream=True)
+        with closing(response):
+            chunks = response.iter_raw()
+            reading = _Reading(attempt)
+            while True:
+                # For each piece anew: what waits in between for whoever listens has the time it takes.
+                with errand(silence) as begun, self._told(begun):
+                    chunk = next(chunks, None)
+                if not _is_stream(response):
+                    _require_stream(response, reading) if chunk is None else reading.add(chunk)
+                elif chunk is None:
+                    return
+                else:
+                    yield chunk
+
+    @contextmanager
+    def _told(self, begun: "Errand") -> Iterator[None]:
+        try:
+            yield
+        except _surprises() as error:
+            raise _failure(error, self.address.base_url, begun) from None
 
     def _pool(self) -> "httpx.Client":
         client = self._client
@@ -244,6 +290,37 @@ class AsyncTransport:
                         return reading.response(response)
             except _surprises() as error:
                 return _failure(error, self.address.base_url, begun)
+
+    async def follow(self, attempt: Attempt, silence: float) -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer without end, as they come; QWEDError where it is none, or breaks off."""
+        client = self._pool()
+        asked = client.build_request(**_arguments(self.address, attempt) | {"timeout": silence})
+        response = await self._within(attempt.seconds, client.send(asked, stream=True))
+        try:
+            chunks = aiter(response.aiter_raw())
+            reading = _Reading(attempt)
+            while True:
+                chunk: bytes | None = await self._within(silence, anext(chunks, None))
+                if not _is_stream(response):
+                    _require_stream(response, reading) if chunk is None else reading.add(chunk)
+                elif chunk is None:
+                    return
+                else:
+                    yield chunk
+        finally:
+            await response.aclose()
+
+    async def _within(self, seconds: float, step: Awaitable[T]) -> T:
+        import anyio
+
+        from qwed_sdk.lines import errand
+
+        with errand(seconds) as begun:
+            try:
+                with anyio.fail_after(seconds):
+                    return await step
+            except _surprises() as error:
+                raise _failure(error, self.address.base_url, begun) from None
 
     def _pool(self) -> "httpx.AsyncClient":
         if self._pid != os.getpid():

@@ -50,6 +50,8 @@ class Request:
     query: Mapping[str, str] | None = None
     agent_token: str | None = field(default=None, repr=False)
     idempotency_key: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What is told beside that."""
     repeatable: bool = False
     """Whether asking twice is the same as asking once; otherwise only what was never sent is sent again."""
     public: bool = False

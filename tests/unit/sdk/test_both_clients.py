@@ -34,7 +34,7 @@ PRINTED = {
     "log_execution": "(agent_id, action_id, success, result=None, attestation=None, agent_token=None)",
 }
 NO_VERB = {
-    "GET /events": "a stream: follow it with any client of server-sent events",
+    "GET /events": "a stream: `events` follows it, over as many requests as it takes",
     "GET /metrics": "read by Prometheus",
     "GET /openapi.json": "read by tools",
     "GET /docs": "read by people",
