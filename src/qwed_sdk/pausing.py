@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
-from qwed.words import Decision, sha256_of
-from qwed_sdk.calls.checks import Permit, Refusal, Rules, action_of, settled
+from qwed.words import Decision
+from qwed_sdk.calls.checks import Permit, Refusal, Rules, action_of, same, settled
 from qwed_sdk.calls.own import Bound, wait_for_decision
 from qwed_sdk.checkpoint import Checkpoint, beside
 from qwed_sdk.errors import QWEDError
@@ -136,7 +136,7 @@ def _again(bound: Bound, rules: Rules, asked: Asked, action_id: str) -> Call[Per
         return Refusal(asked.tool, f"its arguments cannot be verified: {error}")
     except QWEDError as error:
         return Refusal(asked.tool, f"it could not be verified: {error.message}", error.code, error.suggestion)
-    if action.action is None or sha256_of(action.action) != sha256_of(called):
+    if action.action is None or not same(action.action, called):
         return Refusal(asked.tool, "what was approved is another call", answer=action)
     if action.execution is not None:
         return Refusal(asked.tool, "it was done already, and one approval permits one call", answer=action)

@@ -94,7 +94,7 @@ def before(
             answer = yield from wait_for_decision(bound, answer.action_id, rules.wait)
             if Decision(answer.decision).permits and answer.attestation is None:
                 return Refusal(tool, "it was permitted, but the agent was stopped since, or the permission revoked")
-        if not _same(action, action_of(rules, tool, arguments)):
+        if not same(action, action_of(rules, tool, arguments)):
             return Refusal(tool, "its arguments were changed while they were verified", answer=answer)
     except NotPlain as error:
         return Refusal(tool, f"its arguments cannot be verified: {error}")
@@ -170,7 +170,7 @@ def _repaired(rules: Rules, tool: str, arguments: Mapping[str, Any], corrected: 
     repaired = {argument: _text(corrected[member], argument) for member, argument in row.items() if member != "type"}
     repaired |= parameters
     return {
-        name: arguments[name] if _same(values[name], value) else _alike(values[name], value, name)
+        name: arguments[name] if same(values[name], value) else _alike(values[name], value, name)
         for name, value in repaired.items()
     }
 
@@ -188,7 +188,8 @@ def _alike(value: Any, repaired: Any, name: str) -> Any:
     return repaired
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one in JSON."""
     # Not `==`, to which 1 and True are the same.
     try:
         return canonical(one) == canonical(other)

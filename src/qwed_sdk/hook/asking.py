@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from qwed.words import Decision, ErrorCode
 from qwed.words.advice import spoken
 from qwed.words.home import DEFAULT_URL
-from qwed_sdk.calls.checks import Refusal
+from qwed_sdk.calls.checks import Refusal, same
 from qwed_sdk.errors import QWEDError, perhaps_decided
 from qwed_sdk.hook.call import Call, Unusable
 from qwed_sdk.hook.steps import Session, held, name_of
 
 if TYPE_CHECKING:
     from qwed_sdk.client import QWEDClient
-    from qwed_sdk.records import Answer
+    from qwed_sdk.records import Action, Answer
 
 _SKIPPED = 100
 """Steps that are tried one after the other where the count was lost."""
@@ -118,7 +118,7 @@ class _Asking(NamedTuple):
         context = {"conversation_id": conversation, "step_number": step}
         return self.client.verify_action(self.agent.agent_id, self.action, context)
 
-    def later(self, action_id: str, wait: float) -> "Answer":
+    def later(self, action_id: str, wait: float) -> "Action":
         """The action once a person has decided, or as it stands then; what was taken back meanwhile is no yes."""
         action = self.client.wait_for_decision(self.agent.agent_id, action_id, wait)
         if action.decision == Decision.APPROVED:
@@ -126,6 +126,11 @@ class _Asking(NamedTuple):
             if action.get("attestation_id") is not None and action.attestation is None:
                 raise Unusable("the approval of this call was revoked")
         return action
+
+    def is_of(self, action: "Action") -> bool:
+        """Whether it is this call, and nothing came of it yet: one approval permits one call."""
+        # No secret was hidden in what is kept: what has one in it is never left to a person.
+        return action.execution is None and action.action is not None and same(self.action, action.action)
 
 
 def require_active(client: "QWEDClient", agent: Agent) -> Any:
@@ -138,6 +143,7 @@ def require_active(client: "QWEDClient", agent: Agent) -> Any:
 
 def _asked(asking: _Asking, patience: Patience) -> "tuple[Answer, str]":
     """The answer, and the name of the approval where a person has to decide."""
+    answer: Answer
     session = asking.call.session
     if session is None:
         answer = asking.at(f"hook_{secrets.token_hex(12)}", 1)
@@ -145,7 +151,11 @@ def _asked(asking: _Asking, patience: Patience) -> "tuple[Answer, str]":
     name, fingerprint = name_of(asking.agent.base_url, asking.agent.agent_id, session), _fingerprint(asking.action)
     with held(name) as kept:
         action_id, _, approval = kept.waiting.get(fingerprint, "").partition(" ")
-        answer = asking.later(action_id, 0) if action_id else _at_next_step(asking, kept, _conversation(asking.call))
+        noted = asking.later(action_id, 0) if action_id else None
+        if noted is not None and asking.is_of(noted):
+            answer = noted
+        else:
+            answer, approval = _at_next_step(asking, kept, _conversation(asking.call)), ""
         approval = answer.approval_id or approval
         _note(asking, kept, answer, approval)
     if answer.is_pending and patience.wait > 0:

@@ -188,6 +188,28 @@ def test_asking_again_asks_about_the_same_approval(hook: Hook) -> None:
     assert (second.code, second.err, hook.step) == (2, first.err, 1)
 
 
+def test_an_approval_is_for_no_other_call_whatever_the_file_says(hook: Hook, settle: Any) -> None:
+    said = hook(WRITE)
+    settle(said.err)
+    other = claude("Write", {"file_path": "/home/dev/app/b.py", "content": "x = 1\n"})
+    assert hook(other).code == 2
+    kept = hook.kept()
+    approved, waits = kept["waiting"]
+    kept["waiting"][waits] = kept["waiting"][approved]
+    hook.files[0].write_text(json.dumps(kept))
+    assert hook(other).code == 2
+    assert hook(WRITE).code == 0
+
+
+def test_an_approval_that_was_used_is_not_used_again_whatever_the_file_says(hook: Hook, settle: Any) -> None:
+    settle(hook(WRITE).err)
+    before = hook.files[0].read_text()
+    assert hook(WRITE).code == 0
+    assert hook({**WRITE, "hook_event_name": "PostToolUse"}).code == 0
+    hook.files[0].write_text(before)
+    assert hook(WRITE).code == 2
+
+
 def test_once_it_is_approved_the_same_call_runs_once(hook: Hook, settle: Any) -> None:
     settle(hook(WRITE).err)
     assert hook(claude("Write", {"file_path": "/home/dev/app/b.py", "content": "x = 1\n"})).code == 2
