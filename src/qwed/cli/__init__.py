@@ -3,14 +3,15 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 done or verified, 1 refused or something is wrong, 2 it could not be done."""
-    _keep_standard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["hook"] and "-h" not in given:
         return _hook(given[1:])
+    _keep_standard_streams()
     # Imported here because `qwed hook` runs before every step of an agent, and must not wait for the others.
     from qwed.cli.printing import quietly
 
@@ -44,6 +45,11 @@ def _app(given: list[str]) -> int:
 
 def _hook(given: list[str]) -> int:
     """The hook alone says how it ends: to an agent every exit code but 2 is a yes."""
-    from qwed.cli import hook
-
+    try:
+        _keep_standard_streams()
+        from qwed.cli import hook
+    except BaseException:  # noqa: BLE001 - as in the hook itself: whatever else it ends with would be a yes
+        with suppress(OSError):
+            os.write(2, b"qwed: the hook cannot be loaded, so the answer is no: see whether qwed is whole\n")
+        return 2
     return hook.main(given)

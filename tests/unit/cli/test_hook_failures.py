@@ -254,3 +254,10 @@ def test_a_terminal_is_told_what_to_do(tmp_path: Path) -> None:
         os.close(master)
         os.close(terminal)
     assert (done.returncode, b"pipe one tool call to standard input" in done.stderr) == (2, True)
+
+
+def test_a_hook_that_cannot_be_loaded_is_a_no() -> None:
+    program = "import sys; sys.modules['qwed.cli.hook'] = None; from qwed.cli import main; sys.exit(main(['hook']))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("qwed: the hook cannot be loaded, so the answer is no")
