@@ -212,6 +212,16 @@ def test_keys_that_cannot_be_used_stop_the_start_with_one_sentence(
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize("name", [KEY_FILE, JWKS_FILE, "vault.key"])
+def test_a_pipe_in_the_place_of_a_key_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    (directory / name).unlink()
+    os.mkfifo(directory / name, 0o600)
+    with pytest.raises((OSError, ValueError, RuntimeError), match=f"{name} is no file"):
+        open_services(Settings(data_dir=directory))
+
+
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:
     gate = Gate(open_services(Settings(data_dir=tmp_path / "data")))
     close_services(gate.services)

@@ -170,6 +170,8 @@ def _key(where: Where, url: str) -> str:
         sorry(f"a key for {url} is missing: set QWED_API_KEY")
     file = data_dir_of(where.data_dir) / "owner.key"
     try:
+        if file.exists() and not file.is_file():
+            raise ValueError("a pipe would be waited for without end")
         with file.open("rb") as stream:
             return stream.read(_MOST_KEY).decode("ascii").strip()
     except (OSError, ValueError) as error:

@@ -1,14 +1,18 @@
 """Files that only their owner may read, written whole or not at all."""
 
 import os
+import stat
 from pathlib import Path
 
 
 def read_private(file: Path) -> bytes:
     """What the file holds; PermissionError where others could have read it too."""
-    mode = file.stat().st_mode & 0o777
+    mode = file.stat().st_mode
     if mode & 0o077:
-        raise PermissionError(f"{file} is readable by others (mode {mode:o}): run chmod 600 on it")
+        raise PermissionError(f"{file} is readable by others (mode {mode & 0o777:o}): run chmod 600 on it")
+    if not stat.S_ISREG(mode):
+        # A pipe would be waited for without end.
+        raise PermissionError(f"{file} is no file: restore it from a backup")
     return file.read_bytes()
 
 
