@@ -31,8 +31,8 @@ check: setup ## format, lint, types, imports, and that every statement of the do
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.conformance
 
-drill: setup ## run the heavier campaigns
-	@$(BIN)/pytest -n 2 -m drill
+drill: setup ## run the heavier campaigns; one table at the end
+	@$(BIN)/pytest -n 2 --dist worksteal -m drill
 
 bench: setup ## measure, as ratios, in one table
 	@$(BIN)/python -m benchmarks

@@ -206,7 +206,7 @@ def test_400_requests_of_one_organisation_find_nothing_of_another(client: httpx.
 
 
 @pytest.mark.drill
-@campaign("P7", "one organisation looks for another")
+@campaign("tenants", "one organisation looks for another")
 def test_5000_requests_of_one_organisation_find_nothing_of_another(
     client: httpx.Client, tenants: Tenants, figure: Figure
 ) -> None:

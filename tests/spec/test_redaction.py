@@ -652,7 +652,7 @@ def test_no_file_and_no_table_holds_a_secret_plain_escaped_encoded_or_hashed(lef
 
 @spec("7.1")
 @pytest.mark.drill
-@campaign("P7", "secrets in every place")
+@campaign("secrets", "secrets in every place")
 def test_every_secret_in_every_place_stands_nowhere(tmp_path: Path, figure: Figure) -> None:
     left = _attacked(tmp_path, 15)
     looked_in = [*left.answers, *left.told, *left.outside, *left.printed, *left.files]
