@@ -281,6 +281,8 @@ def _scans(select: exp.Expr) -> bool:
 
 
 def _subquery_depth(statement: exp.Expr) -> int:
+    if all(select is statement for select in statement.find_all(exp.Select)):
+        return 0
     depths = {id(statement): 0}
     for node in statement.walk(bfs=False):
         if node.parent is not None and node is not statement:

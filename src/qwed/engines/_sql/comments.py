@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType
 
 from qwed.engines._sql.parse import Reading, read
-from qwed.engines._sql.tokens import comments_in, gaps
+from qwed.engines._sql.tokens import comments_in, spoken_gaps
 
 COMMENT_CUT = "comment_cuts_predicate"
 EXECUTABLE_COMMENT = "executable_comment"
@@ -97,12 +97,15 @@ def _doubtful(reading: Reading) -> bool:
 
 
 def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
+    spoken = spoken_gaps(text, tokens)
+    if not spoken:
+        return
     predicates = _predicate_flags(tokens)
     final = _last_meaningful(tokens)
     kinds = {token.token_type for token in tokens}
     union = TokenType.UNION in kinds
-    for index, (start, end) in enumerate(gaps(text, tokens)):
-        for offset, line, body in comments_in(text[start:end]):
+    for index, _start, gap in spoken:
+        for offset, line, body in comments_in(gap):
             yield Comment(
                 body=body,
                 line=line,

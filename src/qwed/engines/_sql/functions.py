@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -202,6 +203,8 @@ _ENDINGS = ("if", "array", "state", "merge", "ordefault", "ornull", "distinct", 
 
 def call_of(node: exp.Expr) -> Call:
     """What calling this function means; PURE for a node that is no call."""
+    if not _may_call(type(node)):  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
+        return Call.PURE
     if deed_of(node) is not None:
         return Call.STATEFUL if _tenant_setting(node) else Call.DANGEROUS
     if isinstance(node, UNKNOWN_TYPES) or (isinstance(node, exp.Columns) and not isinstance(node.this, exp.Star)):
@@ -212,6 +215,12 @@ def call_of(node: exp.Expr) -> Call:
         return Call.PURE if isinstance(node.parent, exp.Hint) else _named(call_name(node), _packages(node))
     # A function of somebody's own schema may share its name with a known one.
     return Call.PURE if set(_packages(node)) <= _OWN_PACKAGES else Call.UNKNOWN
+
+
+@cache
+def _may_call(kind: type) -> bool:
+    """Most nodes of a statement are none of these, and each is asked."""
+    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, *UNKNOWN_TYPES, exp.Columns, exp.NextValueFor, *_NAMED))
 
 
 def deed_of(node: exp.Expr) -> Deed | None:

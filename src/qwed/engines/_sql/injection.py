@@ -46,11 +46,14 @@ def tree_violations(statement: exp.Expr, names: Names, sensitive: frozenset[str]
     """Tautologies and foreign UNIONs anywhere in the statement."""
     values = values_under(statement)
     alone = any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having))
-    if alone or any(_always_true_or(node, values) for node in statement.find_all(exp.Or, exp.Xor)):
+    if alone or (
+        names.holds(exp.Or, exp.Xor)
+        and any(_always_true_or(node, values) for node in statement.find_all(exp.Or, exp.Xor))
+    ):
         yield TAUTOLOGY
     if any(_chained(node) for node in statement.find_all(exp.EQ, exp.NEQ)):
         yield CHAINED
-    for union in statement.find_all(exp.SetOperation):
+    for union in statement.find_all(exp.SetOperation) if names.holds(exp.SetOperation) else ():
         if not isinstance(union.parent, exp.SetOperation) and _foreign_union(union, names, sensitive, values):
             yield UNION
     yield from probe_violations(statement, names, values)

@@ -1,6 +1,7 @@
 """Which tables a statement really names: CTE names and row sources that are no tables left out."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -78,10 +79,16 @@ def is_remote(table: exp.Table) -> bool:
     return linked or "@" in table.name or len(table.parts) > 3
 
 
+@lru_cache(maxsize=4096)
+def _any_of(kinds: frozenset[type[exp.Expr]], wanted: tuple[type[exp.Expr], ...]) -> bool:
+    return any(issubclass(kind, wanted) for kind in kinds)
+
+
 class Names:
-    """The tables of one statement."""
+    """The tables of one statement, and what kinds of node it has."""
 
     def __init__(self, statement: exp.Expr, dialect: str) -> None:
+        self._kinds = frozenset(map(type, statement.walk()))
         self._fold = Dialect.get_or_raise(dialect)
         self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}
         self.tables: list[exp.Table] = [
@@ -114,6 +121,10 @@ class Names:
             return name
         return self._aliases.get(name, name)
 
+    def holds(self, *wanted: type[exp.Expr]) -> bool:
+        """Whether the statement has a node of one of these kinds: told at once, where a look for one walks the tree."""
+        return _any_of(self._kinds, wanted)
+
     def is_derived(self, qualifier: str) -> bool:
         """Whether the qualifier names a subquery, a CTE or a list of rows, and no table."""
         return qualifier.lower() in self._derived and not self.behind(qualifier)
@@ -125,7 +136,7 @@ class Names:
 
     def is_cte(self, table: exp.Table) -> bool:
         """Whether the name is bound by a WITH that reaches this place."""
-        if table.args.get("db") or not isinstance(table.this, exp.Identifier) or _is_target(table):
+        if not self._ctes or table.args.get("db") or not isinstance(table.this, exp.Identifier) or _is_target(table):
             return False
         name = self._folded(table.this)
         return name in self._ctes and any(name == self._folded(bound) for bound in _bound_above(table))

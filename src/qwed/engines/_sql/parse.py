@@ -1,10 +1,10 @@
 """From text to one syntax tree: dialects by name, bounds before the parser, and what a statement wraps."""
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import sqlglot
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.errors import ParseError, SqlglotError
@@ -13,7 +13,7 @@ from qwed.engines._sql.tokens import (
     backtracking,
     comments_in,
     double_quoted,
-    gaps,
+    spoken_gaps,
     with_known_operators,
     with_named_binds,
     without_comments,
@@ -80,6 +80,7 @@ MAX_GUESSED = 10_000
 
 # The parser leaks these on texts its grammar does not foresee.
 PARSER_LEAKS = (TypeError, AttributeError, ValueError, LookupError, AssertionError, NotImplementedError)
+_UNACCEPTED = re.compile("[\0\ud800-\udfff]")
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "ANALYSE", "VERBOSE", "QUERY", "PLAN", "EXTENDED", "FORMATTED", "COST"})
 _STATEMENT_STARTS = frozenset(
     {
@@ -174,7 +175,7 @@ def _quoted(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
         if token.end > token.start and text[token.start + offset : token.start + offset + 1] in ("'", '"')
     }
     return quotes | {
-        (start + offset, -1) for start, end in gaps(text, tokens) for offset, _, _ in comments_in(text[start:end])
+        (start + offset, -1) for _, start, gap in spoken_gaps(text, tokens) for offset, _, _ in comments_in(gap)
     }
 
 
@@ -183,7 +184,7 @@ def _unfit(text: str) -> str:
         return f"longer than {MAX_CHARACTERS} characters"
     if not text.strip():
         return "there is no statement"
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if _UNACCEPTED.search(text):
         return "the text holds a character no database accepts"
     return ""
 
@@ -191,7 +192,7 @@ def _unfit(text: str) -> str:
 def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
     try:
         plain = with_known_operators(without_comments(text, tokens), tokens)
-        trees = sqlglot.parse(with_named_binds(plain, tokens), read=dialect)
+        trees = _trees(with_named_binds(plain, tokens), dialect, text, tokens)
     except ParseError as error:
         return Unreadable(problem=_where(error), tokens=tokens)
     except RecursionError:
@@ -208,6 +209,12 @@ def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unread
         _spell_out_negations(statement)
         statement.meta[DOUBLE_QUOTED] = quoted
     return _unwrapped(Reading(text=text, dialect=dialect, tokens=tokens, statements=statements))
+
+
+def _trees(written: str, dialect: str, text: str, tokens: Sequence[Token]) -> list[exp.Expr | None]:
+    """The statements as they were written down for the parser; what is still as it was sent has its tokens already."""
+    reader = Dialect.get_or_raise(dialect)
+    return reader.parser().parse(list(tokens) if written == text else reader.tokenize(written), written)
 
 
 def _spell_out_negations(statement: exp.Expr) -> None:

@@ -1,6 +1,6 @@
 """Questions asked of the database, not of its data: blind, error-based, timed and counting probes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from sqlglot import exp
@@ -19,7 +19,7 @@ from qwed.engines._sql.scopes import (
     subqueries,
 )
 from qwed.engines._sql.truth import Open, Values, truth
-from qwed.engines._sql.who import asks_for_places, asks_who_we_are
+from qwed.engines._sql.who import ASKED_PLACES, asks_for_places, asks_who_we_are
 
 CONSTANT = "constant_condition"
 BLIND = "blind_probe"
@@ -70,8 +70,8 @@ def probe_violations(statement: exp.Expr, names: Names, values: Values) -> Itera
             yield from _in_leaf(leaf, names, values)
     for term in orderings(statement):
         yield from _in_order(term, values)
-    yield from _in_nodes(statement, values)
-    if asks_for_places(statement):
+    yield from _in_nodes(statement, names, values)
+    if names.holds(*ASKED_PLACES) and asks_for_places(statement):
         yield ENVIRONMENT
     yield from _in_tables(statement, names)
 
@@ -81,21 +81,30 @@ def _in_leaf(leaf: Leaf, names: Names, values: Values) -> Iterator[str]:
         yield ENVIRONMENT
     if not leaf.first and _asks_blindly(leaf, names):
         yield BLIND
-    if any(_constant_test(each, values) for each in leaf.node.find_all(exp.If, exp.Case)):
+    if _finds(leaf.node, names, values, _constant_test, exp.If, exp.Case):
         yield CONSTANT
-    if any(_bare_select(each, values) for each in leaf.node.find_all(exp.Subquery)):
+    if _finds(leaf.node, names, values, _bare_select, exp.Subquery):
         yield BLIND
-    if any(_on_empty(each, values) for each in leaf.node.find_all(*_GLUE, *_ARITHMETIC)):
+    if _finds(leaf.node, names, values, _on_empty, *_GLUE, *_ARITHMETIC):
         yield EMPTY
     if _takes_all(leaf.node, names):
         yield CONSTANT
-    if any(_for_a_value(each, values) for each in leaf.node.find_all(exp.In, *_ARITHMETIC, exp.DPipe)):
+    if _finds(leaf.node, names, values, _for_a_value, exp.In, *_ARITHMETIC, exp.DPipe):
         yield CONSTANT
+
+
+def _finds(
+    node: exp.Expr, names: Names, values: Values, test: Callable[[exp.Expr, Values], bool], *kinds: type[exp.Expr]
+) -> bool:
+    """Whether the test holds for a node of one of these kinds in here."""
+    return names.holds(*kinds) and any(test(each, values) for each in node.find_all(*kinds))
 
 
 def _takes_all(node: exp.Expr, names: Names) -> bool:
     """`id IN (SELECT id FROM users)` in a query of users: every row is in it."""
-    query = node.args.get("query") if isinstance(node, exp.In) else None
+    if not isinstance(node, exp.In):
+        return False
+    query = node.args.get("query")
     inner = query.this if isinstance(query, exp.Subquery) else query
     outer = node.parent_select
     if not isinstance(inner, exp.Select) or outer is None or set(_clauses(inner)) - {"from_", "expressions", "kind"}:
@@ -166,8 +175,9 @@ def _holds_value(leaf: Leaf) -> bool:
 
 def _asks_environment(node: exp.Expr) -> bool:
     """Version, user or database compared with a constant: no row takes part."""
-    inner = [select for select in subqueries(node) if not select.find(exp.Table) or _from_dual(select)]
-    return asks_who_we_are(node) and not outside_of(node, inner)
+    if not asks_who_we_are(node):
+        return False
+    return not outside_of(node, [each for each in subqueries(node) if not each.find(exp.Table) or _from_dual(each)])
 
 
 def _from_dual(select: exp.Expr) -> bool:
@@ -261,17 +271,21 @@ def _columns_of(term: exp.Expr) -> int:
     return FAR_POSITION - 1 if not cells or any(cell.is_star for cell in cells) else len(cells)
 
 
-def _in_nodes(statement: exp.Expr, values: Values) -> Iterator[str]:
-    for node in statement.find_all(exp.Div, exp.IntDiv, exp.Mod):
-        if values[id(node.expression)] == 0 and isinstance(values[id(node.expression)], Decimal):
-            yield ERROR
-    for call in statement.find_all(exp.Func):
+def _in_nodes(statement: exp.Expr, names: Names, values: Values) -> Iterator[str]:
+    if _finds(statement, names, values, _by_nought, exp.Div, exp.IntDiv, exp.Mod):
+        yield ERROR
+    for call in statement.find_all(exp.Func) if names.holds(exp.Func) else ():
         yield from _in_call(call, values)
-    if any(_never_ends(cte) for cte in statement.find_all(exp.CTE)):
+    if names.holds(exp.CTE) and any(_never_ends(cte) for cte in statement.find_all(exp.CTE)):
         yield TIME_DELAY
-    for glued in statement.find_all(*_GLUE):
+    for glued in statement.find_all(*_GLUE) if names.holds(*_GLUE) else ():
         if _on_empty(glued, values) and (subqueries(glued) or asks_who_we_are(glued)):
             yield EMPTY
+
+
+def _by_nought(node: exp.Expr, values: Values) -> bool:
+    divisor = values[id(node.expression)]
+    return isinstance(divisor, Decimal) and divisor == 0
 
 
 def _never_ends(cte: exp.Expr) -> bool:
@@ -291,10 +305,11 @@ def _in_call(call: exp.Expr, values: Values) -> Iterator[str]:
         yield ERROR
     if _to_number(call) and _leaks(call.expression if isinstance(call, exp.Convert) else call.this):
         yield ERROR
-    numbers = [abs(value) for each in call.iter_expressions() if isinstance(value := values[id(each)], Decimal)]
-    largest = max(numbers, default=Decimal(0))
     series = isinstance(call, exp.GenerateSeries | exp.ExplodingGenerateSeries) or name in _SERIES
-    if (series and largest >= MANY_ROWS) or (name in _STRETCHING and largest >= MANY_BYTES):
+    if not series and name not in _STRETCHING:
+        return
+    numbers = [abs(value) for each in call.iter_expressions() if isinstance(value := values[id(each)], Decimal)]
+    if max(numbers, default=Decimal(0)) >= (MANY_ROWS if series else MANY_BYTES):
         yield TIME_DELAY
 
 

@@ -57,6 +57,8 @@ def orderings(statement: exp.Expr) -> Iterator[exp.Expr]:
 
 def subqueries(node: exp.Expr) -> list[exp.Select]:
     """The outermost SELECTs inside a node."""
+    if node.find(exp.Select) is None:
+        return []
     found: list[exp.Select] = []
     waiting = [node]
     while waiting:

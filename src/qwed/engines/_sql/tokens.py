@@ -25,11 +25,24 @@ def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     yield at, len(text)
 
 
+def spoken_gaps(text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
+    """(tokens before it, start, text) of each gap in which more than blanks stands: in most queries none."""
+    found = enumerate(gaps(text, tokens))
+    return [
+        (index, start, text[start:end])
+        for index, (start, end) in found
+        if not text[start:end].isspace() and start < end
+    ]
+
+
 def without_comments(text: str, tokens: Sequence[Token]) -> str:
     """The text with each comment blank, so that `ORDER /* x */ BY` is read as what it is; positions stay."""
+    spoken = spoken_gaps(text, tokens)
+    if not spoken:
+        return text
     characters = list(text)
-    for start, end in gaps(text, tokens):
-        for offset, length in _comment_spans(text[start:end]):
+    for _index, start, gap in spoken:
+        for offset, length in _comment_spans(gap):
             place = slice(start + offset, start + offset + length)
             characters[place] = ["\n" if each == "\n" else " " for each in characters[place]]
     return "".join(characters)

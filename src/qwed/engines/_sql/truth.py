@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 
 from sqlglot import exp
 
@@ -43,21 +44,7 @@ _FROM_OUTSIDE = (
     exp.Localtimestamp,
 )
 MAX_DIGITS = 60
-_CHANGING = (
-    "now",
-    "date",
-    "time",
-    "day",
-    "epoch",
-    "rand",
-    "uuid",
-    "current",
-    "setting",
-    "user",
-    "version",
-    "id",
-    "priv",
-)
+_CHANGING = tuple("now date time day epoch rand uuid current setting user version id priv".split())  # noqa: SIM905 - words
 _MOST_LAYERS = 8
 _EXACT_DIGITS = 20
 """Below this, what is computed is not rounded."""
@@ -98,10 +85,16 @@ def ignores_rows(node: exp.Expr, values: Values) -> bool:
 def _whatever(node: exp.Expr, values: Values) -> Value:
     if isinstance(node, exp.Table) and node.name.lower() == "dual":
         return Open.OPAQUE
-    if isinstance(node, _FROM_OUTSIDE) or (isinstance(node, exp.Anonymous) and not _computes(node)):
+    outside = _is_outside(type(node))  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
+    if outside or (isinstance(node, exp.Anonymous) and not _computes(node)):
         return Open.ROW
-    children = (values[id(child)] for child in node.iter_expressions())
-    return Open.ROW if any(child is Open.ROW for child in children) else Open.OPAQUE
+    children = [values[id(child)] for child in node.iter_expressions()]
+    return Open.ROW if Open.ROW in children else Open.OPAQUE
+
+
+@cache
+def _is_outside(kind: type) -> bool:
+    return issubclass(kind, _FROM_OUTSIDE)
 
 
 def _computes(call: exp.Expr) -> bool:

@@ -12,6 +12,9 @@ _TYPES = (
     exp.CurrentCatalog,
     exp.CurrentRole,
 )
+ASKED_PLACES = (exp.SessionParameter, exp.Parameter, exp.MatchAgainst, exp.Anonymous)
+"""Without one of these nobody asks for a place."""
+_ASKING = (exp.Parameter, exp.MatchAgainst, exp.Anonymous, exp.Column)
 _NAMES = frozenset(
     """
     user version database schema system_user session_user sqlite_version db_name user_name suser_name suser_sname
@@ -46,11 +49,16 @@ def is_system_variable(node: exp.Expr) -> bool:
 
 def asks_who_we_are(node: exp.Expr) -> bool:
     """Whether the version, the user, the database or a privilege is asked for in here."""
-    if node.find(*_TYPES) or any(is_system_variable(each) for each in node.find_all(exp.Parameter, exp.MatchAgainst)):
-        return True
-    if any(_named(call) for call in node.find_all(exp.Anonymous)):
-        return True
-    return any(_of_dual(column) for column in node.find_all(exp.Column))
+    # One look at the tree for all of them.
+    return any(_says_who(each) for each in node.find_all(*_TYPES, *_ASKING))
+
+
+def _says_who(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Column):
+        return _of_dual(node)
+    if isinstance(node, exp.Anonymous):
+        return _named(node)
+    return isinstance(node, _TYPES) or is_system_variable(node)
 
 
 def asks_for_places(statement: exp.Expr) -> bool:
