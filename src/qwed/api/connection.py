@@ -35,6 +35,41 @@ class Connections:
         return BoundedProtocol(self, **given)
 
 
+class Together:
+    """A transport that holds what is written until the next write or the end of the turn.
+
+    uvicorn writes the head of an answer and then its body; so they are one call to the system and one packet, and wake
+    the client once.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write what is held together with this, or hold this."""
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held + data)
+        elif data:
+            self._held = data
+            self._loop.call_soon(self._let_go)
+
+    def close(self) -> None:
+        """Write what is held, then close."""
+        self._let_go()
+        self._transport.close()
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, b""
+        if held and not self._transport.is_closing():
+            self._transport.write(held)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection whose heads are bounded."""
 
@@ -49,7 +84,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
-        super().connection_made(transport)
+        super().connection_made(Together(transport, self.loop))  # type: ignore[arg-type]  # one, by delegation
         if len(self.connections) > self._all.most:
             # Itself, where everybody else has a request under way.
             next(iter(self._all.headless), self).drop()

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from qwed.api import connection as module
-from qwed.api.connection import MOST_HEAD_BYTES, Connections
+from qwed.api.connection import MOST_HEAD_BYTES, Connections, Together
 
 WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 LARGE = 30_000_000
@@ -237,3 +237,49 @@ def test_an_upgrade_to_something_else_is_answered_as_what_it_is() -> None:
         assert await heard(reader) == (200, b"ok")
 
     play(act)
+
+
+class Wire:
+    """A transport of asyncio's kind that remembers each write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def _written(*pieces: bytes, end: Callable[[Together], None] = lambda _joined: None) -> list[bytes]:
+    wire = Wire()
+    joined = Together(wire, asyncio.get_running_loop())  # type: ignore[arg-type]  # as much of one as is asked for
+    for piece in pieces:
+        joined.write(piece)
+    end(joined)
+    await asyncio.sleep(0)
+    return wire.writes
+
+
+def test_a_head_and_its_body_are_one_write() -> None:
+    assert asyncio.run(_written(b"head", b"body")) == [b"headbody"]
+    assert asyncio.run(_written(b"head", b"")) == [b"head"]
+
+
+def test_a_head_without_a_body_leaves_with_the_turn() -> None:
+    assert asyncio.run(_written(b"head")) == [b"head"]
+    assert asyncio.run(_written(b"", b"head", b"one", b"two")) == [b"headone", b"two"]
+
+
+def test_what_is_held_is_written_before_a_connection_closes_and_not_after() -> None:
+    assert asyncio.run(_written(b"head", end=lambda joined: joined.close())) == [b"head"]
+
+    def cut(joined: Together) -> None:
+        joined._transport.close()
+
+    assert asyncio.run(_written(b"head", end=cut)) == []
