@@ -9,14 +9,15 @@ import json
 import time
 from collections.abc import Mapping
 from threading import Lock, Thread
-from typing import Any, NamedTuple
-
-import httpx
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qwed.guards.pii import find_pii
 from qwed.guards.secrets import find_secrets
 from qwed.guards.text import Finding
 from qwed.waiting import Ticket, announce, done
+
+if TYPE_CHECKING:
+    import httpx
 
 LONGEST_TEXT = 4_000
 LONGEST_ANSWER = 64_000
@@ -106,7 +107,11 @@ class Translator:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
+        # Not at the top: most processes never translate, and it took nearly half of the time in which a gate opens.
+        import httpx
+
         provider = self._provider
+        self._failures = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError)
         self._client = httpx.AsyncClient(
             # No proxies or credentials of the environment, no redirect: the text goes where it was told to go.
             trust_env=False,
@@ -132,7 +137,7 @@ class Translator:
         try:
             async with asyncio.timeout(max(0.1, deadline - time.monotonic())), self._lines:
                 found = await self._ask(text)
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError) as why:
+        except self._failures as why:
             found = f"the translator does not answer: {type(why).__name__}"
         finally:
             self._tell(ticket, found)
@@ -173,7 +178,7 @@ class Translator:
         return _proposal(said, self._provider.model) or "the translator found nothing formal in it"
 
 
-async def _read(response: httpx.Response) -> bytes | None:
+async def _read(response: "httpx.Response") -> bytes | None:
     """The whole answer, if it is not too long."""
     chunks: list[bytes] = []
     size = 0

@@ -243,3 +243,8 @@ def test_a_formula_is_never_sent_to_the_provider() -> None:
     ):
         assert gate.verify("2+2 = 4").status == "VERIFIED"
     assert told.heard == []
+
+
+def test_what_it_asks_with_is_not_loaded_before_it_is_wanted() -> None:
+    program = "import sys, qwed, qwed.api.app; qwed.open().close(); sys.exit('httpx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
