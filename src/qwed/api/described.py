@@ -62,7 +62,6 @@ def _id(prefix: str) -> Schema:
 
 
 _MOMENT: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
-_FLAG: Schema = {"type": "boolean"}
 
 _PLACE: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 

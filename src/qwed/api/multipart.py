@@ -12,7 +12,6 @@ from qwed.kernel.answer import problem
 from qwed.kernel.request import quoted
 from qwed.words import ErrorCode
 
-FORM = "multipart/form-data"
 MOST_PARTS = 16
 LONGEST_FIELD = 64 << 10
 _JSON_FIELDS = frozenset({"options", "params"})

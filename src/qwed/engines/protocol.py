@@ -1,10 +1,8 @@
-"""What every engine is asked and how it is called."""
+"""What every engine is asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-from qwed.words import Verdict
+from typing import Any
 
 DEFAULT_SENSITIVE_COLUMNS = (
     "password",
@@ -43,9 +41,3 @@ class EngineRequest:
     policy: Policy = Policy()
     strict: bool = False
     """Whether the input stands alone, outside trust and risk: code must be pure computation, SQL must only read."""
-
-
-class Engine(Protocol):
-    """A module of `qwed.engines` with this one function. It returns a Verdict for every input, and never raises."""
-
-    def verify(self, request: EngineRequest) -> Verdict: ...

@@ -9,7 +9,6 @@ from qwed.words import ErrorCode
 EU_AI_ACT = "EU AI Act, Regulation (EU) 2024/1689"
 ISO_42001 = "ISO/IEC 42001:2023"
 OWASP_AGENTIC = "OWASP Top 10 for Agentic Applications 2026"
-FRAMEWORKS = (EU_AI_ACT, ISO_42001, OWASP_AGENTIC)
 
 _CODE_RUNS = ("execute_code", "shell_command")
 _LOOPS = (ErrorCode.STEP_LIMIT, ErrorCode.REPLAY, ErrorCode.REPETITION, ErrorCode.NO_PROGRESS)

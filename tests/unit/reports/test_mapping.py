@@ -19,7 +19,7 @@ from qwed.reports.data import (
     Summary,
     Trust,
 )
-from qwed.reports.mapping import CLAUSES, EU_AI_ACT, FRAMEWORKS, ISO_42001, OWASP_AGENTIC, counted, mapping_of
+from qwed.reports.mapping import CLAUSES, EU_AI_ACT, ISO_42001, OWASP_AGENTIC, counted, mapping_of
 from tests.unit.reports.samples import empty, sample
 
 
@@ -33,7 +33,7 @@ def test_the_frameworks_and_their_clauses() -> None:
     listed: dict[str, list[str]] = {}
     for clause in mapping_of(sample()).clauses:
         listed.setdefault(clause.framework, []).append(clause.clause)
-    assert tuple(listed) == FRAMEWORKS
+    assert list(listed) == [EU_AI_ACT, ISO_42001, OWASP_AGENTIC]
     assert listed[EU_AI_ACT] == ["Art. 12(1)", "Art. 12(2)(a)", "Art. 12(2)(b)", "Art. 12(2)(c)", "Art. 12(3)"]
     assert listed[ISO_42001] == ["9.1", "10.2", "A.3.2", "A.6.2.6", "A.6.2.8", "A.9.2", "A.9.4"]
     assert listed[OWASP_AGENTIC] == [f"ASI{number:02}" for number in range(1, 11)]

@@ -19,8 +19,6 @@ STATE_OF = {
     Event.TRUST_RAISED: "approved",
 }
 """What an approval becomes in a leaf of that event."""
-_EXECUTIONS = (Event.EXECUTED, Event.EXECUTED_UNPERMITTED)
-_LINKED = frozenset([*STATE_OF, *_EXECUTIONS])
 _LEVELS = frozenset([Event.REGISTERED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED])
 _STANDING = {
     Event.REGISTERED: "active",
