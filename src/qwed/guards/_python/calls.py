@@ -13,6 +13,7 @@ from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
 from qwed.guards._python.values import canonical
 from qwed.guards.code_words import Danger
+from qwed.words import EffectKind
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
 _OWN_MODULE = words("__name__ __package__ __module__")
