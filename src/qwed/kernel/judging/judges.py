@@ -6,7 +6,7 @@ from itertools import islice
 from qwed.guards import path as paths
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
-from qwed.kernel.judging.reach import named_files
+from qwed.kernel.judging.reach import MOST_FILES, named_files
 from qwed.kernel.judging.stray import has_statement
 from qwed.kernel.tools import PATH, TOOL, text_of, words_of
 from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
@@ -33,7 +33,10 @@ def judge_tool(case: Case) -> Verdict:
 def _grave_files(case: Case) -> Iterator[Effect]:
     """What a file that the call names makes of it, whatever the tool: a secret touched, a program planted."""
     writes = case.subject.effect is EffectKind.WRITE or _WRITING.intersection(words_of(case.subject.name))
-    for file in named_files(case.action):
+    for count, file in enumerate(named_files(case.action)):
+        if count == MOST_FILES:
+            yield Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files")
+            return
         yield from file_effects(EffectKind.WRITE if writes else EffectKind.READ, file)[1:]
 
 
