@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from operator import add
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ _UNREAD = 100_000
 """How much memory keeps in the order it came before it is put into tables nobody has asked for."""
 
 Row = tuple[Any, ...]
+T = TypeVar("T")
 
 
 WRITE_BATCH = "INSERT INTO batches VALUES (?, ?, ?, ?, ?)"
@@ -112,10 +113,15 @@ def _sums(batch: list[Write]) -> list[Row]:
     return [(*key, *total) for key, total in sums.items()]
 
 
-FAILURES = (Exception,)
-"""Whatever a write can raise, a surprise of our own too: the thread answers for everyone, so it must outlive it."""
-
 _log = logging.getLogger("qwed.store")
+
+
+def _tried(do: Callable[[], T]) -> T | Exception:
+    """What came of it, or what it raised, a surprise of our own too: who answers for everyone must outlive it."""
+    try:
+        return do()
+    except Exception as error:  # noqa: BLE001 - P4: whatever it was, whoever waits for the write is refused
+        return error
 
 
 class GroupWriter:
@@ -192,11 +198,10 @@ class GroupWriter:
                 return
             batch = [first]
             stop = self._gather(batch)
-            try:
-                self._commit(batch)
-            except FAILURES:
+            surprise = _tried(lambda: self._commit(batch))  # noqa: B023 - called here and now
+            if surprise is not None:
                 # Not the write itself, which answers for its failures: somebody who is told of it.
-                _log.exception("surprise after a write")
+                _log.error("surprise after a write", exc_info=surprise)
             if stop:
                 return
 
@@ -214,17 +219,19 @@ class GroupWriter:
         return False
 
     def _commit(self, batch: list[Write]) -> None:
-        try:
-            self._require()
-            grown = write_batch(self._connection, batch, self._sequencer)
-        except FAILURES as error:
-            self._fail(batch, error)
+        grown = _tried(lambda: self._written(batch))
+        if isinstance(grown, Exception):
+            self._fail(batch, grown)
             return
         self.written += len(batch)
         for write in batch:
             write.ticket.complete(_placed(write, grown))
         announce(write.ticket for write in batch)
         self._on_commit(grown.heads, any(write.tells for write in batch))
+
+    def _written(self, batch: list[Write]) -> Integration:
+        self._require()
+        return write_batch(self._connection, batch, self._sequencer)
 
     def _fail(self, batch: list[Write], error: Exception) -> None:
         failure = StoreError(f"could not write: {error}")
@@ -294,11 +301,10 @@ class InlineWriter:
     def flush(self) -> None:
         """Write what waits; StoreError if that cannot be done, and then it goes on waiting."""
         if self._waiting:
-            try:
-                write_batch(self._connection, self._waiting, self._sequencer)
-            except FAILURES as error:
+            written = _tried(lambda: write_batch(self._connection, self._waiting, self._sequencer))
+            if isinstance(written, Exception):
                 self._sequencer.forget()
-                raise StoreError(f"could not write: {error}") from error
+                raise StoreError(f"could not write: {written}") from written
             self.written += len(self._waiting)
             self._waiting, self._size = [], 0
 
