@@ -8,11 +8,11 @@ from qwed.api.access import asked_by, require_actor, require_agent, require_key
 from qwed.api.bells import wait_for
 from qwed.api.body import too_large
 from qwed.api.http import Call, Response, decided, ok, refused
-from qwed.api.paging import limit_of
 from qwed.api.stretches import drive
 from qwed.kernel.agents.actions import ActionView, action_view, waits
 from qwed.kernel.agents.activity import Asked, activity_page
 from qwed.kernel.agents.execution import log_execution, read_report
+from qwed.kernel.agents.listing import agents_page
 from qwed.kernel.agents.registration import register
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, Credentials
@@ -33,7 +33,6 @@ ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "c
 }
 LONGEST_WAIT = 60
 _MARGIN = 0.05
-_AGENT = re.compile(r"(?:agent_[0-9a-f]{1,64})?")
 _SECONDS = re.compile(r"[0-9]{1,3}")
 
 
@@ -53,17 +52,10 @@ async def list_agents(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call)
-    if isinstance(limit, Problem):
-        return refused(limit)
-    cursor = call.query.get("cursor", "")
-    if not _AGENT.fullmatch(cursor):
-        return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
-    found = await call.look(call.services.store.list_agents, key.organisation_id, limit + 1, cursor)
-    page = found[:limit]
-    halted = call.services.store.halted(key.organisation_id)
-    shown = [agent_view(agent, halted=halted) for agent in page]
-    return ok({"agents": shown, "next_cursor": page[-1].agent_id if len(found) > limit else None})
+    page = await call.look(
+        agents_page, key.organisation_id, call.services, call.query.get("limit"), call.query.get("cursor")
+    )
+    return refused(page) if isinstance(page, Problem) else ok(page)
 
 
 async def get_agent(call: Call) -> Response:

@@ -1,32 +1,20 @@
 """Ruling 4.10: what waits for a person, and the person's answer."""
 
-import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qwed.api.access import APPROVERS, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.api.paging import limit_of
-from qwed.kernel.answer import Problem, problem
+from qwed.kernel.answer import Problem
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import Actor
 from qwed.kernel.people import approvals
+from qwed.kernel.people.listing import Asked, approvals_page
 from qwed.kernel.services import Services
-from qwed.kernel.views.agents import View
-from qwed.kernel.views.record import ApprovalView, approval_view
-from qwed.store.archive import within_size
-from qwed.store.protocol import ApprovalQuery, KeptApproval
-from qwed.words import ErrorCode
+from qwed.kernel.views.record import approval_view
+from qwed.store.protocol import KeptApproval
 
-_CURSOR = re.compile(r"apr_[0-9a-f]{1,64}")
 _Act = Callable[[str, approvals.Said, Actor, Services], Coroutine[Any, None, KeptApproval | Problem]]
-
-
-class ApprovalsView(View, frozen=True, kw_only=True):
-    """A page of approvals, newest first."""
-
-    approvals: list[ApprovalView]
-    next_cursor: str | None
 
 
 async def list_approvals(call: Call) -> Response:
@@ -34,21 +22,8 @@ async def list_approvals(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit = limit_of(call)
-    if isinstance(limit, Problem):
-        return refused(limit)
-    state = call.query.get("state")
-    if state not in (None, *approvals.STATES):
-        return refused(problem(ErrorCode.BAD_OPTION, f"`state` must be one of {', '.join(approvals.STATES)}"))
-    cursor = call.query.get("cursor")
-    if cursor is not None and not _CURSOR.fullmatch(cursor):
-        return refused(problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page"))
-    now = call.services.clock.now()
-    query = ApprovalQuery(key.organisation_id, limit + 1, cursor, state, call.query.get("agent_id"), now)
-    found = await call.look(call.services.store.list_approvals, query)
-    page = [approval_view(approval, call.services) for approval in within_size(found[:limit])]
-    following = page[-1].approval_id if len(found) > len(page) else None
-    return ok(ApprovalsView(approvals=page, next_cursor=following))
+    page = await call.look(approvals_page, key.organisation_id, Asked(**call.query), call.services)
+    return refused(page) if isinstance(page, Problem) else ok(page)
 
 
 async def get_approval(call: Call) -> Response:

@@ -1,17 +1,14 @@
 """INTERFACES 4: `/audit/*`. The log of the caller's organisation, its heads and its proofs."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from qwed.api.access import require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.api.paging import limit_of
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.paging import PLACE, read_limit
 from qwed.kernel.proving import audit
 from qwed.words import ErrorCode
-
-_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 async def audit_head(call: Call) -> Response:
@@ -22,7 +19,7 @@ async def audit_head(call: Call) -> Response:
 
 async def audit_entries(call: Call) -> Response:
     """A page of leaves, oldest first."""
-    return await _asked(call, audit.log_entries, _number(call, "from_index", 0), limit_of(call))
+    return await _asked(call, audit.log_entries, _number(call, "from_index", 0), read_limit(call.query.get("limit")))
 
 
 async def audit_inclusion(call: Call) -> Response:
@@ -65,6 +62,6 @@ def _number(call: Call, name: str, default: int | None = None) -> int | Problem 
 
 
 def _whole(name: str, text: str) -> int | Problem:
-    if not _NUMBER.fullmatch(text):
+    if not PLACE.fullmatch(text):
         return problem(ErrorCode.BAD_OPTION, f"`{name}` must be a whole number of at most 18 digits")
     return int(text)

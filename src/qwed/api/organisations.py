@@ -2,14 +2,12 @@
 
 from qwed.api.access import OWNER, require_actor, require_key
 from qwed.api.http import Call, Response, ok, refused
-from qwed.api.paging import limit_of, sequence_of
 from qwed.kernel.answer import Problem
 from qwed.kernel.bodies import read_fields
 from qwed.kernel.people import organisations
+from qwed.kernel.people.listing import Asked, changes_page
 from qwed.kernel.views.agents import View
-from qwed.kernel.views.record import ActivityView, activity_view
 from qwed.store.agent import Key
-from qwed.store.archive import within_size
 from qwed.words.clock import rfc3339
 
 
@@ -48,13 +46,6 @@ class KeysView(View, frozen=True, kw_only=True):
     """Every key of the organisation, oldest first."""
 
     keys: list[KeyView]
-
-
-class ChangesView(View, frozen=True, kw_only=True):
-    """A page of changes, newest first."""
-
-    changes: list[ActivityView]
-    next_cursor: str | None
 
 
 def _fields(key: Key) -> dict[str, str | None]:
@@ -130,12 +121,5 @@ async def list_changes(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    limit, before = limit_of(call), sequence_of(call)
-    if isinstance(limit, Problem):
-        return refused(limit)
-    if isinstance(before, Problem):
-        return refused(before)
-    found = await call.look(call.services.store.changes, key.organisation_id, limit + 1, before)
-    page = within_size(found[:limit])
-    cursor = str(page[-1].log_index) if len(found) > len(page) else None
-    return ok(ChangesView(changes=[activity_view(entry, call.services) for entry in page], next_cursor=cursor))
+    page = await call.look(changes_page, key.organisation_id, Asked(**call.query), call.services)
+    return refused(page) if isinstance(page, Problem) else ok(page)

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 from qwed.engines.table import ENGINE_NAMES
 from qwed.kernel.answer import Problem
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
-from qwed.kernel.views.agents import AgentView, View
+from qwed.kernel.views.agents import View
 from qwed.kernel.views.record import ActivityView
 from qwed.reports.data import ReportData
 from qwed.words import EffectKind
@@ -229,13 +229,6 @@ class ProblemShape(View, frozen=True, kw_only=True):
     """An error outside a decision."""
 
     error: Problem
-
-
-class AgentsShape(View, frozen=True, kw_only=True):
-    """A page of agents."""
-
-    agents: list[AgentView]
-    next_cursor: str | None
 
 
 class ReportedActivity(ActivityView, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from qwed.gate.reply import Reply, given, told
 from qwed.kernel.agents.actions import action_view, waits
 from qwed.kernel.agents.activity import Asked, activity_page
 from qwed.kernel.agents.execution import log_execution, read_report
+from qwed.kernel.agents.listing import agents_page
 from qwed.kernel.agents.registration import register
 from qwed.kernel.change import GATE
 from qwed.kernel.people.approvals import expire_of
@@ -31,8 +32,8 @@ class AgentVerbs(Holder):
 
     def list_agents(self, limit: int = 100, after: str = "") -> list[Reply]:
         """The agents of this organisation by id, `after` the last one seen."""
-        found = self.services.store.list_agents(self._owner.organisation_id, limit, after)
-        return [self._shown(agent) for agent in found]
+        page = agents_page(self._owner.organisation_id, self.services, limit=str(limit), cursor=after)
+        return [Reply(agent) for agent in told(page).agents]
 
     def get_agent_budget(self, agent_id: str) -> Reply:
         """Spec 6.1."""

@@ -11,9 +11,10 @@ from qwed.kernel.bodies import read_fields
 from qwed.kernel.change import GATE
 from qwed.kernel.keeping import erasure
 from qwed.kernel.people import approvals, registry
+from qwed.kernel.people.listing import Asked, approvals_page, changes_page
 from qwed.kernel.views.agents import registered_view
-from qwed.kernel.views.record import activity_view, approval_view
-from qwed.store.protocol import ApprovalQuery, KeptApproval
+from qwed.kernel.views.record import approval_view
+from qwed.store.protocol import KeptApproval
 
 
 class PeopleVerbs(Holder):
@@ -21,9 +22,9 @@ class PeopleVerbs(Holder):
 
     def list_approvals(self, state: str | None = None, agent_id: str | None = None, limit: int = 100) -> list[Reply]:
         """What waits for a person, and what became of it, newest first."""
-        now = self.services.clock.now()
-        query = ApprovalQuery(self._owner.organisation_id, limit, None, state, agent_id, now)
-        return [Reply(approval_view(found, self.services)) for found in self.services.store.list_approvals(query)]
+        asked = Asked(limit=str(limit), state=state, agent_id=agent_id)
+        page = told(approvals_page(self._owner.organisation_id, asked, self.services))
+        return [Reply(approval) for approval in page.approvals]
 
     def get_approval(self, approval_id: str) -> Reply:
         """One approval."""
@@ -101,8 +102,8 @@ class PeopleVerbs(Holder):
 
     def list_changes(self, limit: int = 100) -> list[Reply]:
         """What was changed in the organisation, by whom, newest first."""
-        found = self.services.store.changes(self._owner.organisation_id, limit, None)
-        return [Reply(activity_view(entry, self.services)) for entry in found]
+        page = told(changes_page(self._owner.organisation_id, Asked(limit=str(limit)), self.services))
+        return [Reply(change) for change in page.changes]
 
     def _said(self, reason: str, approver: str | None = None) -> approvals.Said:
         texts = told(read_fields({"reason": reason, "approver": approver}, ("reason",), ("approver",)))

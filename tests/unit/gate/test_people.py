@@ -61,3 +61,16 @@ def test_what_was_changed_is_listed_newest_first(gate: Gate) -> None:
     gate.put_tool("fetch_report", "low")
     gate.suspend_agent(agent, reason="it asks too much")
     assert [change.event for change in gate.list_changes(limit=2)] == ["suspended", "tool_changed"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1001])
+@pytest.mark.parametrize("verb", ["list_agents", "list_approvals", "list_changes"])
+def test_a_list_has_no_other_bounds_here_than_over_http(gate: Gate, verb: str, limit: int) -> None:
+    with pytest.raises(GateError, match="`limit` must be a whole number from 1 to 1000") as refused:
+        getattr(gate, verb)(limit=limit)
+    assert refused.value.code == "QWED-REQ-005"
+
+
+def test_a_state_that_no_approval_has_is_refused_and_not_an_empty_list(gate: Gate) -> None:
+    with pytest.raises(GateError, match="`state` must be one of pending"):
+        gate.list_approvals(state="waiting")

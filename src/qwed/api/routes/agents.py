@@ -6,6 +6,7 @@ from qwed.api import agents, reports, shapes, standing
 from qwed.api.routes.row import AGENT, BODY, DECISION, KEY, OWN_AGENT, E, Route
 from qwed.kernel.agents.actions import ActionView
 from qwed.kernel.agents.activity import ActivityPage
+from qwed.kernel.agents.listing import AgentsView
 from qwed.kernel.answer import Answer
 from qwed.kernel.views.agents import AgentView, BudgetView, RegisteredView
 
@@ -25,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         "/agents",
         agents.list_agents,
         "The organisation's agents",
-        shapes.AgentsShape,
+        AgentsView,
         errors=(*KEY, E.BAD_OPTION),
         query=("limit", "cursor"),
     ),

@@ -2,6 +2,7 @@
 
 from qwed.api import approvals, organisations, shapes, webhook
 from qwed.api.routes.row import BODY, KEY, E, Route
+from qwed.kernel.people.listing import ApprovalsView, ChangesView
 from qwed.kernel.views.record import ApprovalView
 
 ROUTES: tuple[Route, ...] = (
@@ -10,7 +11,7 @@ ROUTES: tuple[Route, ...] = (
         "/approvals",
         approvals.list_approvals,
         "What waits for a person, and what became of it",
-        approvals.ApprovalsView,
+        ApprovalsView,
         errors=(*KEY, E.BAD_OPTION),
         query=("state", "agent_id", "limit", "cursor"),
     ),
@@ -82,7 +83,7 @@ ROUTES: tuple[Route, ...] = (
         "/changes",
         organisations.list_changes,
         "What was changed in the organisation, by whom, newest first",
-        organisations.ChangesView,
+        ChangesView,
         errors=(*KEY, E.BAD_OPTION),
         query=("limit", "cursor"),
     ),

@@ -1,6 +1,7 @@
 """Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
 
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.paging import read_limit, read_place
 from qwed.kernel.people.approvals import expire
 from qwed.kernel.period import read_span, shown
 from qwed.kernel.services import Services
@@ -11,7 +12,6 @@ from qwed.store.archive import within_size
 from qwed.store.protocol import ActivityQuery
 from qwed.words import Decision, ErrorCode
 
-MOST = 1000
 KINDS = ("decision", "change", "all")
 
 
@@ -63,12 +63,11 @@ def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPag
 
 
 def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
-    limit = _whole(asked.limit, 100)
-    if limit is None or not 1 <= limit <= MOST:
-        return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MOST}")
-    before = None if asked.cursor is None else _whole(asked.cursor, 0)
-    if before is None and asked.cursor is not None:
-        return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
+    limit, before = read_limit(asked.limit), read_place(asked.cursor)
+    if isinstance(limit, Problem):
+        return limit
+    if isinstance(before, Problem):
+        return before
     if asked.decision is not None and asked.decision not in Decision.__members__:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
     kind = "decision" if asked.kind is None else asked.kind
@@ -78,9 +77,3 @@ def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
     if isinstance(span, Problem):
         return span
     return ActivityQuery(agent.agent_id, limit, before, asked.decision, span.since, span.until, kind)
-
-
-def _whole(text: str | None, default: int) -> int | None:
-    if text is None:
-        return default
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from qwed.kernel.answer import Problem, problem
+from qwed.kernel.paging import refuse_limit
 from qwed.kernel.proving.proof import audit_path, hashes_of
 from qwed.kernel.services import Services
 from qwed.kernel.views.agents import View
@@ -11,9 +12,6 @@ from qwed.ledger.sequencer import Head, head_from
 from qwed.ledger.verifier import EMPTY_ROOT, leaf_hash
 from qwed.store.protocol import LogEntry
 from qwed.words import ErrorCode
-
-MOST = 1_000
-"""Entries of one page."""
 
 
 class LogEntryView(View, frozen=True, kw_only=True):
@@ -57,8 +55,9 @@ def newest_head(organisation_id: str, services: Services) -> Head:
 
 def log_entries(organisation_id: str, from_index: int, limit: int, services: Services) -> EntriesPage | Problem:
     """Leaves from an index on, as many as were asked for and fit into one answer."""
-    if not 1 <= limit <= MOST:
-        return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MOST}")
+    wrong = refuse_limit(limit)
+    if wrong is not None:
+        return wrong
     size = services.store.log_size(organisation_id)
     if not 0 <= from_index <= size:
         return _bad(f"`from_index` must be from 0 to {size}, where the log ends")
