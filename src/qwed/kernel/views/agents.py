@@ -130,7 +130,7 @@ def _profile(agent: Agent) -> dict[str, Any]:
     }
 
 
-def agent_view(agent: Agent, *, halted: bool = False) -> AgentView:
+def agent_view(agent: Agent, *, halted: bool) -> AgentView:
     """An agent as anyone of its organisation may see it; where that is halted, all its agents are suspended."""
     profile = _profile(agent)
     return AgentView(**{**profile, "status": AgentStatus.SUSPENDED} if halted else profile)
