@@ -6,6 +6,8 @@ import sqlite3
 import time
 from pathlib import Path
 
+from qwed.store.protocol import StoreError
+
 FILE_NAME = "qwed.db"
 LOCK_NAME = "lock"
 _LAST_BREATH = 1.0
@@ -13,6 +15,22 @@ _LAST_BREATH = 1.0
 
 class DataDirectoryInUse(RuntimeError):
     """Another process owns the data directory."""
+
+
+class Telling:
+    """`with` it, what SQLite cannot do is a StoreError that says what was tried; one serves every thread."""
+
+    __slots__ = ("_tried",)
+
+    def __init__(self, tried: str) -> None:
+        self._tried = tried
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise StoreError(f"{self._tried}: {error}") from error
 
 
 class StillThere:

@@ -24,7 +24,7 @@ from qwed.store.merit import Merit
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
 from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
-from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, connect, own
+from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, Telling, connect, own
 from qwed.store.protocol import (
     Change,
     Kept,
@@ -49,6 +49,7 @@ MEMORY = ":memory:"
 NEVER = float("inf")
 REMEMBERED_CHAINS = 10_000
 _SOON = 1.0
+_READING, _APART = Telling("could not read"), Telling("could not run apart")
 
 
 class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
@@ -110,10 +111,8 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self._lock_file = own(directory / LOCK_NAME)
         with ExitStack() as failing:
             failing.callback(self._give_back_directory)
-            try:
+            with Telling("could not be opened"):
                 self._open_file(directory / FILE_NAME)
-            except sqlite3.Error as error:
-                raise StoreError(f"could not be opened: {error}") from error
             failing.pop_all()
 
     def _open_file(self, file: Path) -> None:
@@ -418,56 +417,44 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:
             self._writer.flush()
-            try:
+            with _READING:
                 row: tuple[Any, ...] | None = self._reader.execute(statement, values).fetchone()
-            except sqlite3.Error as error:
-                raise StoreError(f"could not read: {error}") from error
             return row
 
     def _some(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """A few rows, read beside the decisions: never behind a long page of history."""
         with self._lock:
             self._writer.flush()
-            try:
+            with _READING:
                 return self._reader.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                raise StoreError(f"could not read: {error}") from error
 
     def _page(self, statement: str, values: tuple[Any, ...], payload: int) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         left = LARGEST_PAGE
         with self._browse_lock:
             self._writer.flush()
-            try:
-                with closing(self._browser.execute(statement, values)) as cursor:
-                    for row in cursor:
-                        found.append(row)
-                        left -= len(row[payload])
-                        if left < 0:
-                            break
-            except sqlite3.Error as error:
-                raise StoreError(f"could not read: {error}") from error
+            with _READING, closing(self._browser.execute(statement, values)) as cursor:
+                for row in cursor:
+                    found.append(row)
+                    left -= len(row[payload])
+                    if left < 0:
+                        break
         return found
 
     def _all(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         with self._browse_lock:
             self._writer.flush()
-            try:
+            with _READING:
                 return self._browser.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                raise StoreError(f"could not read: {error}") from error
 
     def _apart(self, statement: str, busy_ms: int) -> tuple[Any, ...]:
         if self._file is None:
             return (0,)
-        try:
-            # Never a new file in place of one that was taken away.
-            place = f"file:{quote(str(self._file))}?mode=rw"
-            with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
-                connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
-                row: tuple[Any, ...] = connection.execute(statement).fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(f"could not run apart: {error}") from error
+        # Never a new file in place of one that was taken away.
+        place = f"file:{quote(str(self._file))}?mode=rw"
+        with _APART, closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
+            row: tuple[Any, ...] = connection.execute(statement).fetchone()
         return row
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
