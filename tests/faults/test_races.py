@@ -164,6 +164,7 @@ def test_one_key_with_two_bodies_at_once_is_charged_once_and_the_other_body_is_r
     assert ask.budget()["cost"]["current_daily_usd"] == 0.01
 
 
+@pytest.mark.drill
 def test_a_cent_ten_thousand_times_over_http_is_exactly_one_hundred_dollars(
     asking: Callable[..., Asking], race: Race
 ) -> None:
