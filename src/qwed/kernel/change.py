@@ -11,7 +11,7 @@ from qwed.kernel.services import Services
 from qwed.ledger import leaf
 from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
-from qwed.store.parts import Conflict, Part
+from qwed.store.parts import AgentChanged, Conflict, Part
 from qwed.store.protocol import Activity, Change, Kept, Notice
 from qwed.words import ErrorCode, Event
 from qwed.words.clock import rfc3339
@@ -101,6 +101,27 @@ async def keep(change: Change, services: Services) -> Kept | Problem:
     if services.at_stage is not None:
         services.at_stage("changed")
     return kept
+
+
+async def keep_agent(
+    event: Event, changed: AgentChanged, reason: str | None, actor: Actor, services: Services, **known: Any
+) -> Agent | Problem:
+    """The agent as it was changed, once that is durable, or why it cannot be."""
+    before = changed.before
+    change = change_of(
+        event,
+        actor.by,
+        before.organisation_id,
+        services.clock.now(),
+        services,
+        key=services.vault.key_of_agent(before),
+        agent_id=before.agent_id,
+        said={"reason": reason},
+        parts=(changed,),
+        **known,
+    )
+    kept = await keep(change, services)
+    return kept if isinstance(kept, Problem) else changed.after
 
 
 def notices_of(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.change import Actor, change_of, keep, notices_of, organisation_notices
+from qwed.kernel.change import Actor, change_of, keep, keep_agent, notices_of, organisation_notices
 from qwed.kernel.services import Services
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.credentials import AGENT_TOKEN, mint
@@ -72,20 +72,8 @@ async def reactivate(agent: Agent, reason: str, actor: Actor, services: Services
     if agent.status is AgentStatus.ACTIVE:
         await services.store.durable()
         return agent if services.store.find_agent(agent.agent_id) == agent else problem(ErrorCode.CONFLICT)
-    after = replace(agent, status=AgentStatus.ACTIVE)
-    change = change_of(
-        Event.REACTIVATED,
-        actor.by,
-        agent.organisation_id,
-        services.clock.now(),
-        services,
-        key=services.vault.key_of_agent(agent),
-        agent_id=agent.agent_id,
-        said={"reason": reason},
-        parts=(AgentChanged(agent, after),),
-    )
-    kept = await keep(change, services)
-    return kept if isinstance(kept, Problem) else after
+    change = AgentChanged(agent, replace(agent, status=AgentStatus.ACTIVE))
+    return await keep_agent(Event.REACTIVATED, change, reason, actor, services)
 
 
 class Rotated(NamedTuple):

@@ -10,7 +10,7 @@ from qwed.guards.secrets import mask
 from qwed.guards.text import has_unseen
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import LONGEST_TEXT, refuse_body
-from qwed.kernel.change import Actor, change_of, keep, notices_of
+from qwed.kernel.change import Actor, change_of, keep_agent, notices_of
 from qwed.kernel.services import Services
 from qwed.kernel.views.record import HOUSE
 from qwed.store.agent import Agent
@@ -121,22 +121,9 @@ def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wa
 
 async def reduce_trust(agent: Agent, wanted: Wanted, actor: Actor, services: Services) -> Agent | Problem:
     """Lower an agent's trust at once."""
-    after = replace(agent, trust=wanted.to)
-    change = change_of(
-        Event.TRUST_LOWERED,
-        actor.by,
-        agent.organisation_id,
-        services.clock.now(),
-        services,
-        key=services.vault.key_of_agent(agent),
-        agent_id=agent.agent_id,
-        level_before=int(agent.trust),
-        level_after=int(after.trust),
-        said={"reason": wanted.justification or None},
-        parts=(AgentChanged(agent, after),),
-    )
-    kept = await keep(change, services)
-    return kept if isinstance(kept, Problem) else after
+    change = AgentChanged(agent, replace(agent, trust=wanted.to))
+    levels = {"level_before": int(agent.trust), "level_after": int(wanted.to)}
+    return await keep_agent(Event.TRUST_LOWERED, change, wanted.justification or None, actor, services, **levels)
 
 
 def degraded(before: Agent, after: Agent, offence: Offence, services: Services, now: float, about: str) -> Change:
