@@ -238,11 +238,15 @@ def _found(each: Field[Any], environment: Mapping[str, str]) -> Any:
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The QWED_ variables that set nothing, so that a slip of the pen is seen."""
-    known = {variable_of(each.name) for each in fields(Settings)} | CLIENT_VARIABLES
+    known = {variable_of(each.name) for each in fields(Settings)} | CLIENT_VARIABLES | MCP_VARIABLES
     return sorted(name for name in environment if name.startswith("QWED_") and name not in known)
 
 
 CLIENT_VARIABLES = frozenset({"QWED_API_KEY", "QWED_BASE_URL", "QWED_AGENT_ID", "QWED_AGENT_TOKEN"})
+MCP_VARIABLES = frozenset(
+    {"QWED_MCP_TRUSTED_CODE_EXECUTION", "QWED_MCP_BACKGROUND_TIMEOUT", "QWED_MCP_SANDBOX", "QWED_SKILL_MANIFEST"}
+)
+"""Read by the client and by the MCP server, and none of ours: set for them, they are no slip of the pen."""
 
 
 def _text_of(name: str, environment: Mapping[str, str]) -> str | None:

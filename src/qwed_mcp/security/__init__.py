@@ -1,0 +1,1 @@
+"""What decides before a tool of ours is dispatched."""
