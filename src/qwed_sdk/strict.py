@@ -1,6 +1,7 @@
 """Bytes to JSON in the one way that nobody reads differently: no member twice, no number that is none."""
 
 import json
+from collections import Counter
 from typing import Any
 
 _LONGEST_NAME = 60
@@ -27,8 +28,7 @@ def read_json(data: bytes, what: str) -> Any:
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
-        names = [name for name, _ in members]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in members).most_common(1)[0][0]
         raise NotStrict(f"the member `{ascii(twice[:_LONGEST_NAME])[1:-1]}` is there twice: which one counts?")
     return found
 
