@@ -98,13 +98,13 @@ class SkillProvenanceGuard:
         domain = _folded(given)
         if self.trusted_registries is not None:
             if domain not in self.trusted_registries or domain != given.lower():
-                yield _Finding(f"registry `{_shown(given)}` is not one of the trusted registries")
+                yield _Finding(f"registry `{shown(given)}` is not one of the trusted registries")
         elif _is_blocked(domain):
-            yield _Finding(f"registry `{_shown(given)}` is known not to vet its skills")
+            yield _Finding(f"registry `{shown(given)}` is known not to vet its skills")
         elif not _DOMAIN.fullmatch(domain) or domain != given.lower():
-            yield _Finding(f"registry `{_shown(given)}` is not a plain domain name")
+            yield _Finding(f"registry `{shown(given)}` is not a plain domain name")
         elif real := self._imitated(domain):
-            yield _Finding(f"registry `{_shown(given)}` looks like `{real}` and is not")
+            yield _Finding(f"registry `{shown(given)}` looks like `{real}` and is not")
 
     def _imitated(self, domain: str) -> str:
         """The known domain that this one could be taken for."""
@@ -123,11 +123,11 @@ class SkillProvenanceGuard:
             return
         problem = _address_problem(given)
         if problem:
-            yield _Finding(f"source_url `{_shown(given)}` {problem}")
+            yield _Finding(f"source_url `{shown(given)}` {problem}")
             return
         domain = (urlsplit(given).hostname or "").lower()
         if domain.removeprefix("www.") not in self.trusted_domains and domain not in self.trusted_domains:
-            yield _Finding(f"source_url domain `{_shown(domain)}` is not trusted")
+            yield _Finding(f"source_url domain `{shown(domain)}` is not trusted")
 
     def _digest(self, manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         given = manifest.get("digest")
@@ -164,7 +164,7 @@ def _downloads(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
     elif count < FEW_DOWNLOADS:
         yield _Finding(f"only {count} downloads, the skill may have been planted", grave=False)
     elif count % ROUND_DOWNLOADS == 0:
-        yield _Finding(f"exactly {_shown(str(count))} downloads, the count may be inflated", grave=False)
+        yield _Finding(f"exactly {shown(str(count))} downloads, the count may be inflated", grave=False)
 
 
 def _content(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
@@ -181,7 +181,7 @@ def _content(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         for what in found:
             if what not in seen:
                 seen.add(what)
-                yield _Finding(f"suspicious content `{_shown(plain)}`: {what}")
+                yield _Finding(f"suspicious content `{shown(plain)}`: {what}")
 
 
 def _address_problem(address: str) -> str:
@@ -220,16 +220,22 @@ def _skeleton(domain: str) -> str:
     return plain.replace("-", "").replace(".", "")
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """The text as a finding shows it: short, and with nothing in it that a terminal would obey."""
     short = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
     return short if short.isprintable() else ascii(short)[1:-1]
+
+
+def blocked(name: str, finding: str) -> SkillVerdict:
+    """The verdict on a skill that cannot even be looked at."""
+    return _verdict(name, [_Finding(finding)])
 
 
 def _verdict(name: str, findings: list[_Finding]) -> SkillVerdict:
     texts = [finding.text for finding in findings][:MAX_FINDINGS]
     if not texts:
-        message = f"skill `{_shown(name)}` passed every check"
+        message = f"skill `{shown(name)}` passed every check"
         return SkillVerdict(True, "TRUSTED", name, "none", [], message)
     risk = "high" if any(finding.grave for finding in findings) else "medium"
-    message = f"skill `{_shown(name)}` is blocked: {texts[0]}"
+    message = f"skill `{shown(name)}` is blocked: {texts[0]}"
     return SkillVerdict(False, "BLOCKED", name, risk, texts, message)
