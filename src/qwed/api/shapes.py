@@ -12,6 +12,7 @@ from qwed.kernel.views.agents import View
 from qwed.kernel.views.record import ActivityView
 from qwed.reports.data import ReportData
 from qwed.words import EffectKind
+from qwed.words.tool_name import ALL_OF_SERVER
 
 Amount = (
     Annotated[float, Meta(ge=0, le=10**9, description="US dollars, at most six decimals")]
@@ -34,6 +35,16 @@ Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=_READABLE)]
 Subject = Annotated[str, Meta(min_length=1, max_length=256, description="whom content is about")]
 Entry = Annotated[str, Meta(min_length=1, max_length=256, pattern=_TEXT)]
 Entries = Annotated[list[Entry], Meta(max_length=1000)]
+ToolEntry = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        pattern=r"^([^\u0000*]+|mcp__[A-Za-z0-9.-]+(_[A-Za-z0-9.-]+)*__\*)$",
+        description=f"the name of a tool, or `{ALL_OF_SERVER}` for all tools of an MCP server",
+    ),
+]
+ToolEntries = Annotated[list[ToolEntry], Meta(max_length=1000)]
 
 
 class Shape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -125,8 +136,8 @@ class PermissionsShape(Shape):
     """What the agent may use; absent is no limit of that kind, an empty list is nothing."""
 
     allowed_engines: Annotated[list[EngineName], Meta(max_length=1000)] | None = None
-    allowed_tools: Entries | None = None
-    blocked_tools: Entries = []
+    allowed_tools: ToolEntries | None = None
+    blocked_tools: ToolEntries = []
     max_rows: Annotated[int, Meta(ge=1, le=10**12)] | None = None
     allowed_tables: Entries | None = None
     allowed_columns: Entries | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from qwed.guards.text import strings_in
 from qwed.words import Record
+from qwed.words.tool_name import bare, readings
 
 SAFE_OPERATIONS = ("read_database", "query_data", "search_web", "send_email", "log_message", "get_weather")
 DANGEROUS_OPERATIONS = (
@@ -70,7 +71,8 @@ class ToolApprovalSystem:
         if not isinstance(tool_name, str):
             return Category.UNKNOWN
         plain = folded(tool_name)
-        if any(plain == folded(name) for name in self.dangerous_operations):
+        # Whichever server offers it: what it is called says what it does.
+        if not {plain, *readings(plain)}.isdisjoint(map(folded, self.dangerous_operations)):
             return Category.DANGEROUS
         if tool_name in self.safe_operations and not _is_disguised(tool_name, plain):
             return Category.SAFE
@@ -98,7 +100,7 @@ def _is_disguised(name: str, plain: str) -> bool:
 
 def _risk_tenths(tool_name: str, tool_params: Any) -> int:
     """The guide's heuristic, for the message and the log; it never approves anything."""
-    name = folded(tool_name[:MAX_SHOWN]) if isinstance(tool_name, str) else ""
+    name = bare(folded(tool_name[:MAX_SHOWN])) if isinstance(tool_name, str) else ""
     strings = strings_in(tool_params)
     if not strings.complete:
         return _WORST

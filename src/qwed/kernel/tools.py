@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.guards.tool_approval import folded
 from qwed.kernel.request import Action
-from qwed.words import EffectKind, Risk
+from qwed.words import EffectKind, Risk, tool_name
 
 TOOL_CALL = "tool_call"
 
@@ -86,8 +87,12 @@ TOOLS: dict[str, Tool] = ACTION_TYPES | {
         _row("delete_files", "critical", _E.DELETE, requires_approval=True, dangerous=True),
         _row("shutdown_server", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
         _row("revoke_access", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
+        _row("release_tool_definition", "low", requires_approval=True, dangerous=True),
     )
 }
+
+ONLY_READ = frozenset({"release_tool_definition"})
+"""Tools whose parameters are read by the person who decides and by nobody else: they name nothing that is done."""
 
 OPTIONAL_ENGINE = frozenset({"sql", "code"})
 """Engines that judge a tool only where its call carries a query or code; a bare call is judged as a tool."""
@@ -143,6 +148,7 @@ def words_of(name: str) -> list[str]:
 
 def effect_in_name(name: str) -> EffectKind | None:
     """What a custom tool says it does, where its name says so."""
+    name = tool_name.bare(name)
     words = words_of(name)
     if name.lower().startswith(_DESTROYING):
         return EffectKind.DELETE
@@ -152,8 +158,32 @@ def effect_in_name(name: str) -> EffectKind | None:
     return EffectKind.READ if words and words[0] in READING_VERBS else None
 
 
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9_]")
+
+
+def resembles_built_in(name: str) -> bool:
+    """Whether a name is another spelling of a built-in tool's, whichever server offers it."""
+    plain = _NOT_IN_A_NAME.sub("", folded(name))
+    own = tool_name.readings(name)
+    return any(each in TOOLS and each not in own for each in tool_name.readings(plain))
+
+
+_READS_TEXT = frozenset({"sql", "code", SHELL})
+"""Who judges the text of a call by what it says, whoever would run it."""
+
+
+def built_in_of(name: str) -> Tool | None:
+    """The built-in tool whose very name a server gives its own; a dangerous one before any other."""
+    found = [TOOLS[each] for each in tool_name.readings(name) if each in TOOLS]
+    return max(found, key=lambda row: row.dangerous, default=None)
+
+
 def custom_tool(name: str) -> Tool:
-    """The row of a tool nobody described: LOW where its verb only reads, else MEDIUM."""
+    """The row of a tool nobody described: a built-in one's if it is called so, LOW if it only reads, else MEDIUM."""
+    known = built_in_of(name)
+    if known is not None:
+        engine = known.verification_engine if known.verification_engine in _READS_TEXT else None
+        return msgspec.structs.replace(known, name=name, verification_engine=engine)
     effect = effect_in_name(name)
     return Tool(name=name, risk_level="low" if effect is EffectKind.READ else "medium", effect=effect)
 
@@ -162,7 +192,7 @@ def subject_of(name: str, row: Tool, action: Action) -> Subject:
     """Who judges this call of `name`."""
     judge = row.verification_engine or TOOL
     has_text = any(text_of(action, field) for field in ("query", "code"))
-    if judge in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
+    if judge in OPTIONAL_ENGINE and not has_text and tool_name.bare(name) not in NEEDS_QUERY:
         judge = TOOL
     is_tool = action.type == TOOL_CALL or judge in (TOOL, PATH, SHELL)
     return Subject(name, row, judge, row.risk, row.effect, is_tool)

@@ -8,6 +8,7 @@ import msgspec
 
 from qwed.guards.tool_approval import folded
 from qwed.words import Trust, sha256_of
+from qwed.words.tool_name import readings, server_in, server_of
 
 
 class AgentStatus(StrEnum):
@@ -78,9 +79,34 @@ class Agent:
         return None if named is None else frozenset(named)
 
     @cached_property
-    def blocked_tools(self) -> frozenset[str]:
+    def _allowed_servers(self) -> frozenset[str]:
+        return frozenset(filter(None, map(server_in, self.permissions.allowed_tools or ())))
+
+    @cached_property
+    def _blocked_tools(self) -> frozenset[str]:
         """The blocked names, folded: no spelling of one gets past."""
         return frozenset(map(folded, self.permissions.blocked_tools))
+
+    @cached_property
+    def _blocked_servers(self) -> frozenset[str]:
+        return frozenset(filter(None, map(server_in, self._blocked_tools)))
+
+    def allows(self, tool: str) -> bool:
+        """Whether the list names the tool, or all tools of the server whose tool it is."""
+        allowed = self.allowed_tools
+        if allowed is None or (tool in allowed and "*" not in tool):
+            return True
+        return bool(self._allowed_servers) and server_of(tool) in self._allowed_servers
+
+    def blocks(self, tool: str) -> bool:
+        """Whether the tool is blocked: by its whole name, by the name its server gives it, or with its server."""
+        blocked = self._blocked_tools
+        if not blocked:
+            return False
+        name = folded(tool)
+        if name in blocked or not blocked.isdisjoint(readings(name)):
+            return True
+        return any(name.startswith(f"mcp__{server}__") for server in self._blocked_servers)
 
     @cached_property
     def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str]]:

@@ -18,6 +18,7 @@ from qwed.store.credentials import AGENT_TOKEN, mint
 from qwed.store.parts import AgentAdded
 from qwed.words import ErrorCode, Event, MoneyError, Trust, micros_from
 from qwed.words.ids import new_id
+from qwed.words.tool_name import ALL_OF_SERVER, server_in
 
 TYPES = {"supervised": Trust.SUPERVISED, "autonomous": Trust.AUTONOMOUS, "trusted": Trust.TRUSTED}
 LEVELS: dict[Any, Trust] = {trust.word: trust for trust in Trust} | {int(trust): trust for trust in Trust}
@@ -164,7 +165,8 @@ def _permissions_of(raw: Any) -> Permissions | Problem:
             return _bad(f"`permissions.allowed_engines`: unknown engine {quoted(engine)}: known are {known}")
     # What is kept for good holds no secret; a schema reads the same without it.
     schema = shown_text(permissions.schema_ddl)
-    return _refuse_lists(permissions) or msgspec.structs.replace(permissions, schema_ddl=schema)
+    wrong = _refuse_lists(permissions) or _refuse_patterns(permissions)
+    return wrong or msgspec.structs.replace(permissions, schema_ddl=schema)
 
 
 def _refuse_lists(permissions: Permissions) -> Problem | None:
@@ -179,6 +181,15 @@ def _refuse_lists(permissions: Permissions) -> Problem | None:
         return _bad("`permissions.max_rows` must be a whole number of at least 1")
     if permissions.schema_ddl is not None and len(permissions.schema_ddl) > _LONGEST_DDL:
         return _bad(f"`permissions.schema_ddl` must be at most {_LONGEST_DDL} characters")
+    return None
+
+
+def _refuse_patterns(permissions: Permissions) -> Problem | None:
+    for name in ("allowed_tools", "blocked_tools"):
+        for entry in getattr(permissions, name) or ():
+            if "*" in entry and server_in(entry) is None:
+                form = f"write `{ALL_OF_SERVER}` for all tools of an MCP server, or name the tools"
+                return _bad(f"`permissions.{name}`: {quoted(entry)} is no pattern: {form}")
     return None
 
 

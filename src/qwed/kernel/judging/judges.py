@@ -8,8 +8,9 @@ from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
 from qwed.kernel.judging.reach import MOST_FILES, named_files
 from qwed.kernel.judging.stray import has_statement
-from qwed.kernel.tools import PATH, TOOL, text_of, words_of
+from qwed.kernel.tools import ONLY_READ, PATH, TOOL, text_of, words_of
 from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
+from qwed.words.tool_name import bare
 
 MOST_TOLD = 100
 """Grave files of one call that are told one by one: the first says how grave it is."""
@@ -32,7 +33,9 @@ def judge_tool(case: Case) -> Verdict:
 
 def _grave_files(case: Case) -> Iterator[Effect]:
     """What a file that the call names makes of it, whatever the tool: a secret touched, a program planted."""
-    writes = case.subject.effect is EffectKind.WRITE or _WRITING.intersection(words_of(case.subject.name))
+    if case.subject.name in ONLY_READ:
+        return
+    writes = case.subject.effect is EffectKind.WRITE or _WRITING.intersection(words_of(bare(case.subject.name)))
     for count, file in enumerate(named_files(case.action)):
         if count == MOST_FILES:
             yield Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files")

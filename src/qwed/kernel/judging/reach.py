@@ -13,6 +13,7 @@ from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import name_at
 from qwed.kernel.request import Action
+from qwed.kernel.tools import ONLY_READ
 from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
 
 MOST_FILES = 1000
@@ -31,6 +32,8 @@ _MISREAD = re.compile(r"[\x00-\x20\\@]|[^\x00-\x7f]")
 def held_to_reach(case: Case, verdict: Verdict) -> Verdict:
     """The verdict, or the one that says what is out of the agent's reach."""
     allowed = case.agent.permissions
+    if case.subject.name in ONLY_READ:
+        return verdict
     if allowed.allowed_paths is not None:
         files = list(_files(case, verdict))
         if len(files) > MOST_FILES or not all(_inside(file, allowed.allowed_paths) for file in files):

@@ -12,10 +12,11 @@ from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
-from qwed.kernel.tools import ACTION_TYPES, PATH, SHELL, TOOLS, Tool
+from qwed.kernel.tools import ACTION_TYPES, PATH, SHELL, TOOLS, Tool, built_in_of, resembles_built_in
 from qwed.store.parts import ToolChanged
 from qwed.store.protocol import Change
 from qwed.words import EffectKind, ErrorCode, Event, Risk
+from qwed.words.tool_name import server_of
 
 _decode = msgspec.json.Decoder(Tool).decode
 _LONGEST_NAME = 128
@@ -72,21 +73,36 @@ def read_tool(name: str, raw: Mapping[str, Any]) -> Tool | Problem:
 
 
 def _refuse_row(row: Tool) -> Problem | None:
-    if len(row.name) > _LONGEST_NAME or not row.name.isprintable() or folded(row.name) != row.name:
-        return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
-    if find_secrets(row.name):
-        # It stands in the log for good, and masked it would be another tool.
-        return _bad("`name` carries a secret: use a name")
+    wrong = _refuse_name(row.name)
+    if wrong is not None:
+        return wrong
     if row.verification_engine is not None and row.verification_engine not in _ENGINES:
         return _bad(f"unknown `verification_engine` {quoted(row.verification_engine)}: known are {', '.join(_ENGINES)}")
+    listed = built_in_of(row.name)
+    if listed is not None and listed.dangerous and (not row.dangerous or row.risk < listed.risk):
+        return _bad(f"`{row.name}` is on the dangerous list and stays there, at {listed.risk_level} risk")
     known = TOOLS.get(row.name)
-    if known is not None and known.dangerous and (not row.dangerous or row.risk < known.risk):
-        return _bad(f"`{row.name}` is on the dangerous list and stays there, at {known.risk_level} risk")
     if row.name in ACTION_TYPES and row.verification_engine != ACTION_TYPES[row.name].verification_engine:
         return _bad(f"the engine of `{row.name}` cannot be changed")
     if known is not None and known.effect is not None and row.effect is not known.effect:
         return _bad(f"the effect of `{row.name}` is {known.effect} and cannot be changed")
     return None
+
+
+def _refuse_name(name: str) -> Problem | None:
+    if not _is_plain(name):
+        return _bad(f"`name` must be a plain lower-case name of at most {_LONGEST_NAME} characters")
+    if find_secrets(name):
+        # It stands in the log for good, and masked it would be another tool.
+        return _bad("`name` carries a secret: use a name")
+    return None
+
+
+def _is_plain(name: str) -> bool:
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        return False
+    # What a server calls its tool is not for us to choose, unless it looks like one of ours.
+    return folded(name) == name or (server_of(name) is not None and not resembles_built_in(name))
 
 
 def _bad(message: str) -> Problem:

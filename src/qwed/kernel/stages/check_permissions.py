@@ -1,9 +1,7 @@
 """AGENT-004 and ACTION-001, rulings 4.4 and 4.5: is this tool, type or engine the agent's to use?"""
 
-import re
-
 from qwed.guards.secrets import mask
-from qwed.guards.tool_approval import ToolApprovalSystem, folded
+from qwed.guards.tool_approval import ToolApprovalSystem
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.stray import refuse_stray
@@ -15,18 +13,17 @@ from qwed.kernel.tools import (
     SHELL,
     TOOL,
     TOOL_CALL,
-    TOOLS,
     Subject,
     Tool,
     custom_tool,
     fields_judged,
     readings,
+    resembles_built_in,
     subject_of,
 )
 from qwed.words import ErrorCode
 
 _LONGEST_NAME = 128
-_NOT_IN_A_NAME = re.compile(r"[^a-z0-9_]")
 NO_ENGINE = frozenset({TOOL, PATH, SHELL})
 
 
@@ -74,8 +71,7 @@ def _unknown_type(name: str) -> Answer:
 
 
 def _refuse_blocked(case: Case, *names: str) -> Answer | None:
-    blocked = case.agent.blocked_tools
-    if not blocked or blocked.isdisjoint(map(folded, names)):
+    if not any(map(case.agent.blocks, names)):
         return None
     return denied(
         ErrorCode.TOOL_NOT_ALLOWED,
@@ -87,12 +83,12 @@ def _refuse_blocked(case: Case, *names: str) -> Answer | None:
 
 def _row_of(case: Case, name: str, services: Services) -> Tool | Answer:
     row = services.tool(case.agent.organisation_id, name)
-    if row is None and _NOT_IN_A_NAME.sub("", folded(name)) in TOOLS:
+    if row is None and resembles_built_in(name):
         return _unknown_tool(case, name)  # ruling 4.4: a spelling of another tool is no tool of its own
     allowed = case.agent.allowed_tools
     if allowed is None:
         return row if row is not None else _unknown_tool(case, name)
-    if name in allowed:
+    if case.agent.allows(name):
         return row if row is not None else custom_tool(name)
     if case.action.type != TOOL_CALL and row is not None and row.has_engine:
         return row
