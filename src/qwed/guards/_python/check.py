@@ -18,7 +18,7 @@ from qwed.guards._python.fold import Folder
 from qwed.guards._python.look import LIBRARIES, Look
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Scope
-from qwed.guards._python.tables import ASSUMED, RULES, words
+from qwed.guards._python.tables import ASSUMED, KNOWN, RULES, words
 from qwed.guards._python.values import REROOTED, Values, canonical
 from qwed.guards.code_words import Danger
 from qwed.words import EffectKind
@@ -240,7 +240,7 @@ def _imported(look: Look, module: str, line: int) -> None:
     rule, root = rule_of(path), path.partition(".")[0]
     if rule.danger is not None and path != "builtins":
         look.report.danger(rule.danger, path, line)
-    elif root not in LIBRARIES and root not in RULES:
+    elif (root not in LIBRARIES and root not in RULES) or (rule.unknown and path not in KNOWN):
         look.report.effect(EffectKind.UNRESOLVED, module, line)
 
 

@@ -7,7 +7,7 @@ is a method of a path; a value that a library made is silent unless its method h
 
 from dataclasses import dataclass
 
-from qwed.guards._python import packages, stdlib
+from qwed.guards._python import packages, provers, stdlib
 from qwed.guards.code_words import Danger
 from qwed.words import EffectKind
 
@@ -56,7 +56,7 @@ def _rows(table: str) -> dict[str, Rule]:
     return rows
 
 
-RULES: dict[str, Rule] = _rows(stdlib.TABLE) | _rows(packages.TABLE)
+RULES: dict[str, Rule] = _rows(stdlib.TABLE) | _rows(packages.TABLE) | _rows(provers.TABLE)
 
 PARENTS = frozenset(name.rpartition(".")[0] for name in RULES if "." in name)
 

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+from collections.abc import Callable
 
 from qwed.guards._python.annotations import annotated
 from qwed.guards._python.attributes import TEXT_CODE
@@ -79,7 +80,8 @@ def _is_own_function(look: Look, node: ast.expr, scope: Scope) -> bool:
     return isinstance(node, ast.Name) and node.id in look.program.functions and not look.values.named(node.id, scope)
 
 
-_NAMING = words("symbols Symbol Function Dummy Wild var IndexedBase MatrixSymbol Idx latex pprint init_printing")
+_NAMING = words("symbols Symbol Function Dummy Wild var IndexedBase MatrixSymbol Idx")
+_PRINTING = words("latex pprint init_printing")
 _ON_FORMULAS = words("subs equals diff integrate series limit coeff collect")
 
 
@@ -89,13 +91,37 @@ def formulas(look: Look, node: ast.Call, scope: Scope, paths: frozenset[str]) ->
         return
     last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     ours = any(path.partition(".")[0] in ("sympy", "sympy()") for path in paths)
-    if not (ours and not any(path.rpartition(".")[2] in _NAMING for path in paths)) and last not in _ON_FORMULAS:
+    called = {path.rpartition(".")[2] for path in paths}
+    if not (ours and not called & _PRINTING) and last not in _ON_FORMULAS:
         return
+    accepts = _is_name if ours and called & _NAMING else _is_formula
     for part in _parts([*node.args, *(word.value for word in node.keywords if word.arg not in _PLAIN_WORDS)]):
-        _formula_given(look, part, scope, node)
+        _formula_given(look, part, scope, node, accepts)
+    if any(word.arg == "printer" for word in node.keywords):
+        look.report.danger(Danger.DYNAMIC, "code that a printer writes for sympy", node.lineno)
 
 
 _PLAIN_WORDS = words("modules domain rational method dir cls printer order")
+_TYPESET = str.maketrans("", "", "\\'$;?")
+
+
+def _is_name(text: str) -> bool:
+    """What a symbol may be called: its name becomes code again where sympy writes a function or reads a text."""
+    return _is_formula(text.translate(_TYPESET))
+
+
+def _options(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """Options of z3, and statements that set them: some name a file that it writes."""
+    words_of = [word.arg or "" for word in node.keywords]
+    texts = [text for part in node.args for text in look.folder.texts(part, scope)]
+    if any(_NAMES_FILE.search(text) for text in (*words_of, *texts)):
+        look.report.effect(EffectKind.WRITE, path, node.lineno)
+
+
+_NAMES_FILE = re.compile(r"(?i)file|log(?!ic)|dump|channel|trace|path")
+_TAKE_OPTIONS = """
+set_param set_option Solver SolverFor SimpleSolver Optimize Fixedpoint Context parse_smt2_string With ParamsRef
+"""
 
 
 def _parts(nodes: list[ast.expr]) -> list[ast.expr]:
@@ -113,11 +139,13 @@ def _parts(nodes: list[ast.expr]) -> list[ast.expr]:
     return found
 
 
-def _formula_given(look: Look, part: ast.expr, scope: Scope, node: ast.Call) -> None:
+def _formula_given(
+    look: Look, part: ast.expr, scope: Scope, node: ast.Call, accepts: Callable[[str], bool] = _is_formula
+) -> None:
     found = look.folder.possible(part, scope)
     told = [text for value in found for text in (value if isinstance(value, tuple) else (value,))]
     unknown = UNKNOWN in told and look.hidden(part, scope)
-    if unknown or not all(_is_formula(text) for text in told if isinstance(text, str)):
+    if unknown or not all(accepts(text) for text in told if isinstance(text, str)):
         look.report.danger(Danger.DYNAMIC, "text that sympy runs", node.lineno)
 
 
@@ -137,6 +165,8 @@ def _declares(look: Look, node: ast.Call, scope: Scope, _path: str) -> None:
 
 BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
+    **dict.fromkeys((f"z3.{name}" for name in _TAKE_OPTIONS.split()), _options),
+    **dict.fromkeys(("z3().set", "z3().from_string", "z3().set_param"), _options),
     "pandas.eval": _expression,
     **dict.fromkeys(("jinja2.Template", "jinja2().from_string", "mako.template.Template"), _template),
     **dict.fromkeys(("jinja2.Environment().from_string", "flask.render_template_string"), _template),
