@@ -54,7 +54,7 @@ def question(action: Json, conversation: str = "conv_1", step: int = 1) -> Json:
 
 def hash_of(action: Json) -> str:
     """INTERFACES 4, written out again: SHA-256 of the sorted, compact JSON of what identifies an action."""
-    named = {k: v for k, v in action.items() if k != "cost" and v is not None}
+    named = {k: v for k, v in action.items() if k not in ("cost", "effects") and v is not None}
     return hashlib.sha256(json.dumps(named, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

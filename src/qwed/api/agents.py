@@ -25,7 +25,9 @@ from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 
 VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
-TOOL_FIELDS = frozenset({"agent_id", "agent_token", "tool_call", "parameters", "justification", "context", "options"})
+TOOL_FIELDS = frozenset(
+    {"agent_id", "agent_token", "tool_call", "parameters", "effects", "justification", "context", "options"}
+)
 _TEXTS = ("agent_id", "agent_token", "justification")
 TOOL_CALL_FIELDS = frozenset({"tool_name", "parameters"})
 ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "cursor"} | {
@@ -158,6 +160,8 @@ async def verify_tool(call: Call) -> Response:
         return await _decide(call, body, TOOL_FIELDS)
     malformed, parameters = _tool_parameters(call.path["tool"], body)
     action = {"type": TOOL_CALL, "tool": call.path["tool"], "parameters": parameters}
+    if body.get("effects") is not None:
+        action["effects"] = body["effects"]
     required = call.services.settings.require_tool_context
     fields = TOOL_FIELDS | {"action"}
     return await _decide(call, {**body, "action": action}, fields, context_required=required, malformed=malformed)

@@ -58,6 +58,11 @@ class CostShape(Shape):
     tokens: Count = 0
 
 
+Effects = Annotated[
+    list[EffectKind], Meta(description="what the asker says it does: added to what is found out, never in its place")
+]
+
+
 class ActionShape(Shape):
     """Spec 4.1, `action`. `type` may be spelled `action_type`; one of the two is needed."""
 
@@ -69,6 +74,7 @@ class ActionShape(Shape):
     parameters: dict[str, Any] | None = None
     tool: str | None = None
     cost: CostShape | None = None
+    effects: Effects | None = None
 
 
 class ContextShape(Shape):
@@ -113,6 +119,7 @@ class VerifyToolShape(Shape):
     context: ContextShape
     tool_call: ToolCallShape | None = None
     parameters: dict[str, Any] | None = None
+    effects: Effects | None = None
     justification: str | None = None
     options: OptionsShape | None = None
     agent_id: str | None = None

@@ -1,6 +1,6 @@
 """Gate: decides in this process, with the verbs of the client."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -77,9 +77,12 @@ class Gate(AgentVerbs, PeopleVerbs, EngineVerbs, AuditVerbs, AttestationVerbs):
         idempotency_key: str | None = None,
         *,
         justification: str | None = None,
+        effects: Sequence[str] | None = None,
     ) -> Reply:
-        """Spec 5: the same walk for a tool."""
-        action = {"type": TOOL_CALL, "tool": tool_name, "parameters": parameters or {}}
+        """Spec 5: the same walk for a tool; `effects` are what the asker says it does, beside what is found out."""
+        action: dict[str, Any] = {"type": TOOL_CALL, "tool": tool_name, "parameters": parameters or {}}
+        if effects is not None:
+            action["effects"] = list(effects)
         required = self.services.settings.require_tool_context
         return self.verify_action(
             agent_id,

@@ -10,7 +10,7 @@ import msgspec
 
 from qwed.guards.secrets import find_secrets, mask
 from qwed.kernel.answer import Answer, denied
-from qwed.words import ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
+from qwed.words import EffectKind, ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
 
 STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
 LONGEST_NAME = 256
@@ -40,6 +40,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parameters: Mapping[str, Any] | None = None
     tool: str | None = None
     cost: Cost = _FREE
+    effects: tuple[EffectKind, ...] = ()
+    """What the asker says it does, beside what is found out: stated, it counts; unstated, it counts no less."""
     canonical: bytes = b""
     """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent, and without a file."""
     hash: str = ""
@@ -70,7 +72,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 NO_OPTIONS = Options()
 
-_ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "parameters", "tool", "cost"})
+_ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "parameters", "tool", "cost", "effects"})
 _CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
 _OPTION_FIELDS = frozenset(Options.__struct_fields__)
 
@@ -115,7 +117,10 @@ def _read_action(raw: Any) -> Action | Answer:
     cost = _read_cost(raw["cost"]) if raw.get("cost") is not None else _FREE
     if isinstance(cost, Answer):
         return cost
-    return _refuse_types(raw) or _with_canonical(kind, raw, cost)
+    effects = _read_effects(raw["effects"]) if raw.get("effects") is not None else ()
+    if isinstance(effects, Answer):
+        return effects
+    return _refuse_types(raw) or _with_canonical(kind, raw, cost, effects)
 
 
 def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
@@ -127,7 +132,7 @@ def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
     return None
 
 
-def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | Answer:
+def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost, effects: tuple[EffectKind, ...]) -> Action | Answer:
     members: dict[str, Any] = {"type": kind}
     for name in ("query", "code", "target", "parameters", "tool"):
         value = raw.get(name)
@@ -144,7 +149,7 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost) -> Action | A
     if "parameters" in members:
         # Our own copy: what the caller does to theirs afterwards must not change what was read.
         members["parameters"] = msgspec.json.decode(text)["parameters"]
-    return Action(**members, cost=cost, canonical=text, hash=action_hash, file=file)
+    return Action(**members, cost=cost, effects=effects, canonical=text, hash=action_hash, file=file)
 
 
 def without_file(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -182,6 +187,19 @@ def _read_cost(raw: Any) -> Cost | Answer:
         return Cost(micros_from(raw.get("usd", 0)), tokens)
     except MoneyError as error:
         return denied(ErrorCode.MALFORMED, f"`action.cost.usd` {error}")
+
+
+_EFFECTS = frozenset(EffectKind)
+
+
+def _read_effects(raw: Any) -> tuple[EffectKind, ...] | Answer:
+    if not isinstance(raw, list | tuple):
+        return denied(ErrorCode.MALFORMED, "`action.effects` must be a list of effects")
+    for word in raw:
+        if not isinstance(word, str) or word not in _EFFECTS:
+            known = ", ".join(EffectKind)
+            return denied(ErrorCode.MALFORMED, f"unknown effect {quoted(word)} in `action.effects`: known are {known}")
+    return tuple(sorted(set(map(EffectKind, raw))))
 
 
 def read_context(raw: Any, *, state_required: bool) -> Context | Answer:

@@ -3,7 +3,7 @@
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -79,9 +79,11 @@ def verify_tool_call(
     idempotency_key: str | None = None,
     *,
     justification: str | None = None,
+    effects: Sequence[str] | None = None,
 ) -> Call[Answer]:
-    """Spec 5: may this tool be called?"""
-    body = given(parameters=parameters, context=context, options=options, justification=justification)
+    """Spec 5: may this tool be called? `effects` are what the asker says it does, beside what is found out."""
+    stated = None if effects is None else list(effects)
+    body = given(parameters=parameters, effects=stated, context=context, options=options, justification=justification)
     return (yield from _decided(at("agents", agent_id, "tools", tool_name), body, agent_token, idempotency_key))
 
 

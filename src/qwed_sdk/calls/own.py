@@ -1,6 +1,6 @@
 """The verbs of one agent: what it asks about itself, its steps counted for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,10 +47,12 @@ def verify_tool_call(
     context: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     justification: str | None = None,
+    effects: Sequence[str] | None = None,
 ) -> Call[Answer]:
     """Spec 5: may this tool be called?"""
     conversation = bound.conversation(context)
-    return (yield from asked(bound, conversation, context, _ToolCall(tool_name, parameters, options, justification)))
+    question = _ToolCall(tool_name, parameters, options, justification, effects)
+    return (yield from asked(bound, conversation, context, question))
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class _ToolCall:
     parameters: Mapping[str, Any] | None
     options: Mapping[str, Any] | None
     justification: str | None
+    effects: Sequence[str] | None
 
     def ask(self, bound: Bound, context: Mapping[str, Any] | None) -> Call[Answer]:
         return (
@@ -82,6 +85,7 @@ class _ToolCall:
                 self.options,
                 bound.agent_token,
                 justification=self.justification,
+                effects=self.effects,
             )
         )
 

@@ -61,6 +61,14 @@ def test_a_refused_step_is_used_by_the_next_action(agent: QWEDAgentClient) -> No
     assert steps(agent) == [1, 2, 2]
 
 
+def test_what_a_tool_does_is_stated_beside_its_arguments(client: QWEDClient, agent: QWEDAgentClient) -> None:
+    assert agent.verify_tool_call("search_web", {"query": "oslo"}).decision == "APPROVED"
+    assert agent.verify_tool_call("search_web", {"query": "oslo"}, effects=["NETWORK"]).decision == "PENDING"
+    place = {"conversation_id": "another", "step_number": 1}
+    asked = client.verify_tool_call(agent.agent_id, "search_web", {"query": "oslo"}, place, effects=("DELETE",))
+    assert asked.decision == "DENIED"
+
+
 def test_a_pending_step_is_used_up(agent: QWEDAgentClient) -> None:
     assert agent.verify_tool_call("send_email", {"to": "user@example.com", "body": "hello"}).decision == "PENDING"
     assert agent.verify_action(claim(2)).decision == "APPROVED"

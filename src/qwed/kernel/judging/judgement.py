@@ -21,7 +21,7 @@ from qwed.kernel.keeping.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent
-from qwed.words import Decision, ErrorCode, Risk, Status
+from qwed.words import Decision, EffectKind, ErrorCode, Risk, Status
 
 REMEMBERED = 20_000
 LARGEST = 4_096
@@ -160,16 +160,23 @@ class _Kept(NamedTuple):
     judgement: Judgement
 
 
+_Place = tuple[str, str, Risk, tuple[EffectKind, ...]]
+
+
+def _place_of(case: Case) -> _Place:
+    return case.agent_id, case.action_hash, case.options.risk_threshold, case.action.effects
+
+
 class Judgements:
     """The judgements of late. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str, Risk], _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Place, _Kept] = OrderedDict()
         self._lock = Lock()
 
     def find(self, case: Case, tools: Mapping[str, bytes]) -> Judgement | None:
         """What this agent, as it stands, was told of this very action before."""
-        kept = self._kept.get((case.agent_id, case.action_hash, case.options.risk_threshold))
+        kept = self._kept.get(_place_of(case))
         if kept is None or kept.agent is not case.agent or kept.tools is not tools:
             return None
         return kept.judgement
@@ -179,8 +186,7 @@ class Judgements:
         if not _lasts(case, judgement):
             return
         with self._lock:
-            place = (case.agent_id, case.action_hash, case.options.risk_threshold)
-            self._kept[place] = _Kept(case.agent, tools, judgement)
+            self._kept[_place_of(case)] = _Kept(case.agent, tools, judgement)
             if len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
 

@@ -1,6 +1,7 @@
 """Judges for what has no engine of its own: a tool by its row, a file by its path."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from qwed.guards import path as paths
@@ -77,6 +78,14 @@ def judge_path(case: Case) -> Verdict:
 
 
 JUDGES = {TOOL: judge_tool, PATH: judge_path}
+
+
+def with_stated(case: Case, verdict: Verdict) -> Verdict:
+    """The verdict with what the asker says the action does: it can only be more."""
+    if not case.action.effects:
+        return verdict
+    stated = (Effect(kind, case.subject.name) for kind in case.action.effects)
+    return replace(verdict, effects=tuple(dict.fromkeys((*verdict.effects, *stated))))
 
 
 def refuse_secrets(case: Case, verdict: Verdict) -> Verdict:

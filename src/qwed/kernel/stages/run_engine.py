@@ -9,7 +9,7 @@ from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.content import read_content
-from qwed.kernel.judging.judges import JUDGES, refuse_secrets
+from qwed.kernel.judging.judges import JUDGES, refuse_secrets, with_stated
 from qwed.kernel.judging.reach import held_to_reach
 from qwed.kernel.request import FILE, Action, read_action
 from qwed.kernel.services import Services
@@ -30,7 +30,9 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 
 
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
-    return replace(case, verdict=refuse_secrets(case, held_to_reach(case, verdict)))
+    # What is stated has no file and no address: it is told after those were held to the agent's reach.
+    told = with_stated(case, held_to_reach(case, verdict))
+    return replace(case, verdict=refuse_secrets(case, told))
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
