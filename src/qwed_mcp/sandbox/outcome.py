@@ -49,11 +49,15 @@ class Unavailable(NamedTuple):
     reason: str
 
 
+class Failed(Exception):
+    """The surprise that a sandbox which worked does not any more: the job did not run, or how it ended is not known."""
+
+
 class Job(Protocol):
     """One job under way."""
 
     def wait(self) -> Outcome:
-        """Its outcome, once every process of it is dead."""
+        """Its outcome, once every process of it is dead; raises Failed where it could not be followed."""
 
     def cancel(self) -> None:
         """End it now, from any thread; `wait` then returns."""
@@ -65,7 +69,7 @@ class Sandbox(Protocol):
     name: str
 
     def start(self, code: str, limits: Limits) -> Job:
-        """Run `code` as a Python program; returns when it has been started."""
+        """Run `code` as a Python program; returns when it has been started, and raises Failed where it cannot be."""
 
 
 Chosen = Callable[[], Sandbox | Unavailable]
