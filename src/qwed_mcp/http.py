@@ -1,0 +1,112 @@
+"""`qwed-mcp --http`: the same server over streamable HTTP, for whoever has a key."""
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import anyio
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from qwed_mcp.decisions import log
+from qwed_mcp.door import CALLER, MAX_BODY, Door
+from qwed_mcp.keys import keys_from
+from qwed_mcp.sandbox.outcome import Chosen
+from qwed_mcp.server import Context, Kept, build
+from qwed_mcp.settings import McpSettings
+
+PATH = "/mcp"
+MAX_SESSIONS = 256
+MAX_CONNECTIONS = 512
+_GRACE = 2
+_USUAL_PORT = 80
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Place(NamedTuple):
+    """Where to listen, and under which names besides."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    names: Sequence[str] = ()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(place: Place) -> socket.socket:
+    """A socket on the place; OSError where that cannot be."""
+    found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def serve(
+    settings: McpSettings, chosen: Chosen, place: Place, listening: socket.socket, kept: Kept | None = None
+) -> None:
+    """Answer until somebody asks to stop."""
+    anyio.run(_serve, settings, chosen, place, listening, kept)
+
+
+async def _serve(
+    settings: McpSettings, chosen: Chosen, place: Place, listening: socket.socket, kept: Kept | None
+) -> None:
+    port = listening.getsockname()[1]
+    hosts = [f"{name}:{port}" for name in (*_spelled(place), *_LOOPBACK)]
+    # On its usual port a Host names none.
+    hosts += [host.rpartition(":")[0] for host in hosts if port == _USUAL_PORT]
+    origins = [f"http://{host}" for host in hosts]
+    app = build(settings, chosen, caller_of, kept).streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY,
+        max_sessions=MAX_SESSIONS,
+        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
+    )
+    async with keys_from() as keys:
+        server = uvicorn.Server(_config(Door(app, keys, hosts=hosts, origins=origins)))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # uvicorn raises the signal again when it has stopped: being asked to stop is no failure.
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        log("listening", url=f"http://{hosts[0]}{PATH}", keys=keys.where)
+        await server.serve(sockets=[listening])
+
+
+def _spelled(place: Place) -> list[str]:
+    """The names of the place as a Host spells them."""
+    return [
+        f"[{name}]" if ":" in name and not name.startswith("[") else name.lower() for name in (place.host, *place.names)
+    ]
+
+
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE,
+    )
+
+
+def caller_of(context: Context) -> str:
+    """The key of the request; the door lets none through without."""
+    scope: dict[str, str] = getattr(context.request, "scope", {})
+    return scope[CALLER]
