@@ -1,0 +1,51 @@
+"""Text that is written so that a person does not read it and a model may: base64, hexadecimal, letters spelt apart."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+MAX_BLOBS = 64
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}[ :,]?|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|0x[0-9a-fA-F]{2},? ?){16,}")
+_CODES = re.compile(r"(?:\b(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])\b[ ,;]{1,2}){12,}\d{2,3}")
+_NOT_HEX = re.compile(r"0x|[^0-9a-fA-F]")
+_APART = re.compile(r"(?<![\w])(?:[^\W\d_][ .\-_*|]{1,2}){9,}[^\W\d_](?![\w])")
+_SPACING = re.compile(r"[ .\-_*|]")
+_LEAST_READABLE = 0.9
+
+
+def decoded(text: str) -> Iterator[str]:
+    """The readable texts that runs of base64, hexadecimal or character codes stand for."""
+    runs = [(run[0], read) for pattern, read in _READERS for run in pattern.finditer(text)]
+    for run, read in runs[:MAX_BLOBS]:
+        said = read(run)
+        if said and sum(each.isprintable() or each.isspace() for each in said) >= _LEAST_READABLE * len(said):
+            yield said
+
+
+def spelt_apart(text: str) -> Iterator[str]:
+    """Words whose letters stand apart, put together."""
+    for run in _APART.finditer(text):
+        yield _SPACING.sub("", run[0])
+
+
+def _from_base64(run: str) -> str:
+    plain = run.rstrip("=").replace("-", "+").replace("_", "/")
+    plain = plain[: len(plain) - (len(plain) % 4 == 1)]
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _from_hex(run: str) -> str:
+    digits = _NOT_HEX.sub("", run)
+    return bytes.fromhex(digits[: len(digits) // 2 * 2]).decode("utf-8", "replace")
+
+
+def _from_codes(run: str) -> str:
+    return "".join(chr(int(code)) for code in re.findall(r"\d{2,3}", run))
+
+
+_READERS = ((_BASE64, _from_base64), (_HEX, _from_hex), (_CODES, _from_codes))

@@ -1,0 +1,89 @@
+"""The pins of one server: what its tools were when they were first seen, or when somebody released them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+from mcp_types import Tool
+from msgspec.structs import replace
+
+from qwed_mcp.definitions.held import Held, Screened
+from qwed_mcp.definitions.judging import judge, released
+from qwed_mcp.definitions.names import Known
+from qwed_mcp.definitions.pages import (
+    ENDING,
+    BookError,
+    Pages,
+    locked,
+    place_of,
+    private,
+    read_pages,
+    write_pages,
+)
+
+MAX_ASKED = 1_000
+"""Questions that are remembered: past them the oldest is forgotten, and would be asked again."""
+
+
+class Book:
+    """What is pinned of one server. Every call reads the file and leaves it whole, so processes can share one."""
+
+    def __init__(self, file: Path, server: str) -> None:
+        self._file = file
+        self.server = server
+
+    @classmethod
+    def open(cls, directory: Path, server: str) -> Self:
+        """The book of `server` among the books of all servers in `directory`; BookError where it cannot be trusted."""
+        file = place_of(directory, server)
+        private(directory)
+        book = cls(file, server)
+        with locked(file):
+            book._pages()
+        return book
+
+    def screen(self, tools: Sequence[Tool]) -> Screened:
+        """The whole listing of the server, all pages of it, told apart; what passes for the first time is pinned."""
+        with locked(self._file):
+            pages = self._pages()
+            screened, after = judge(pages, tools, self._beside())
+            self._keep(pages, after)
+        return screened
+
+    def release(self, held: Held, by: str) -> None:
+        """Pin exactly what was held, on the word of `by`; BookError for what nobody can release."""
+        if not held.releasable or not held.digest or held.server != self.server:
+            raise BookError("this definition cannot be released: it has to be changed by the server")
+        with locked(self._file):
+            pages = self._pages()
+            self._keep(pages, released(pages, held, by))
+
+    def awaiting(self, digest: str) -> str | None:
+        """The id of the action in which an approver was asked about this definition, if any was."""
+        with locked(self._file):
+            return self._pages().asked.get(digest)
+
+    def note_asked(self, digest: str, action_id: str) -> None:
+        """Remember that an approver was asked, so that a restart asks nobody twice."""
+        with locked(self._file):
+            pages = self._pages()
+            asked = {**pages.asked, digest: action_id}
+            self._keep(pages, replace(pages, asked=dict(list(asked.items())[-MAX_ASKED:])))
+
+    def _pages(self) -> Pages:
+        return read_pages(self._file, self.server) or Pages(self.server)
+
+    def _keep(self, before: Pages, after: Pages) -> None:
+        if after != before:
+            write_pages(self._file, after)
+
+    def _beside(self) -> Iterator[Known]:
+        for file in _books(self._file.parent):
+            if file != self._file:
+                server = file.name.removesuffix(ENDING)
+                pages = read_pages(file, server)
+                yield from (Known(name, f"a tool of `{server}`", here=False) for name in (pages.pins if pages else ()))
+
+
+def _books(directory: Path) -> Iterable[Path]:
+    return sorted(directory.glob(f"*{ENDING}"))

@@ -1,0 +1,225 @@
+"""What a definition says to the model and not about its tool, as patterns over one plain line of lower-case text.
+
+A tool may say how it is used, what comes first and what is important. It may not speak of other instructions, of what
+the user is not to know, of what was said or is secret, of how other tools are used, or of where else to send things.
+"""
+
+import re
+
+from qwed_mcp.definitions.phrases import (
+    CALL,
+    CONVEY,
+    DATA,
+    EARLIER,
+    EMAIL,
+    KEYS,
+    NOT,
+    ORDERS,
+    RULES,
+    TALK,
+    TELL,
+    TRANSCRIPT,
+    URL,
+    USER,
+    any_of,
+    near,
+    words,
+)
+
+_SET_ASIDE = "tells the model to set aside its instructions"
+_IGNORE = words(
+    "ignore|ignoring|disregard|forget|neglect|discard|set aside|pay no attention to|stop following|do not follow"
+    "|don'?t follow"
+)
+_OVERRIDE = words("overrides? overrules? bypass(?:es)? supersedes? circumvents? overwrites?")
+
+_BEHIND = "asks to keep something from the user"
+_TELL_ABOUT = words("tell mention reveal disclose admit telling mentioning revealing disclosing")
+_LEARN = words("know|see|notice|be (?:told|informed|aware|notified|shown)|find out|reali[sz]e|learn")
+_SECRETLY = words("silently secretly covertly quietly discreetly stealthily")
+_DO = words(
+    "send read include call forward upload copy pass append add exfiltrate execute run invoke collect attach bcc record"
+    " store modify replace change"
+)
+_THE_PERSON = r"(?! (?:id|name|email|account|agent|role|object|record|list|group)s?\b)"
+_THIS = r"(?:this|these)(?: part| step| instruction| section| note| detail| tag)?s?"
+
+_TAGS = words(
+    "important sys system instructions? secret hidden admin override critical system[_-]?(?:prompt|message|reminder)"
+    " assistant function_calls tool_(?:response|result|call)s?"
+)
+_MODEL = words("ai|llm|assistant|language model|model|agent|claude|gpt|chatgpt|copilot|cursor")
+
+_FIRST = "wants to stand before other tools"
+_MUST = words("always|must|mandatory|required|shall|has to|have to|need to|never")
+_BEFORE = words("before|prior to|instead of|in place of|rather than|ahead of|after")
+_ALL_OTHERS = (
+    r"(?:any|every|all|each|(?:calling|using|doing) any)(?: of the)?(?: other)? "
+    r"(?:tools?|functions?|servers?|actions?|operations?|things?|messages?|responses?|requests?|anything)"
+)
+_EACH_TURN = (
+    r"(?:the (?:start|beginning|end) of )?(?:each and )?(?:every|each|any) (?:single )?(?:user )?"
+    r"(?:message|turn|prompt|response|reply|answer|request from the user|interaction|tool call)"
+)
+_BAD = words("deprecated broken unsafe insecure malicious disabled unreliable obsolete forbidden dangerous compromised")
+
+_OTHERS = "gives commands about how other tools are used"
+_USING = words(
+    "us(?:e|ing) call(?:ing)? invok(?:e|ing) send(?:ing)? run(?:ning)? execut(?:e|ing) writ(?:e|ing) mak(?:e|ing)"
+    " creat(?:e|ing)"
+)
+_ALSO = words("must|always|also|make sure|ensure|be sure|should|first")
+_DIVERT = (
+    r"(?:bcc|cc|redirect|reroute|swap|substitute|(?:replace|change|modify|alter|overwrite|set|add) (?:the )?"
+    r"(?:recipients?|destination|address|account|amount|payee|iban|wallet|url|number))"
+)
+_TARGET = words("recipients?|payee|destination account|beneficiary|wallet address|phone numbers?")
+_ACCOUNT = rf"(?:\+?\d[\d -]{{6,30}}\d|0x[0-9a-f]{{6,64}}|[a-z]{{2}}\d{{2}}[a-z0-9]{{8,30}}|{EMAIL})"
+
+_SAID = "asks for what was said, or for what is secret"
+_WHOLE = words("entire full whole complete all previous verbatim everything exact your last recent raw")
+_INSIDE = any_of(
+    TRANSCRIPT, "system[ _-]?prompt", "(?:previous|prior) messages", "chain[ -]of[ -]thought", f"{TALK} so far",
+    "tool (?:descriptions|definitions|calls)", "private reasoning",
+)  # fmt: skip
+_SO_FAR = words(
+    "so far|verbatim|to date|up to (?:now|this point)|including|must|as (?:an |the )?(?:argument|parameter|value)|here"
+    "|with the user"
+)
+_OWN_MIND = "(?:system[ _-]?prompt|initial instructions|hidden instructions|chain[ -]of[ -]thought|internal reasoning)"
+_PLACES = words("conversation|context|memory|chat|files|disk|home directory|filesystem|environment|history|workspace")
+
+_AWAY = "sends something to an address of its own"
+
+_ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (_SET_ASIDE, (
+        rf"\b{_IGNORE}\b[^.]{{0,60}}?(?:\b{ORDERS}\b(?! (?:file|page|set|manual|column|cell))"
+        rf"|\b{EARLIER} (?:\w+ ){{0,2}}{RULES}\b)",
+        near(_OVERRIDE, rf"(?:previous|prior|above|earlier|your|all|any|safety|user'?s?) (?:\w+ ){{0,2}}{ORDERS}",
+             within=60),
+        near("(?:these|this|following|below)", "(?:instructions?|rules?|directives?)",
+             "(?:take|takes|has|have) (?:precedence|priority)"),
+        r"\b(?:new|updated|real|actual|secret|hidden|true) (?:system )?(?:instructions?|directives?) ?"
+        rf"(?::|for the {_MODEL})",
+    )),
+    ("speaks to the model as its system", (
+        r"\bsystem (?:override|notice to|message to|instruction|directive)s?\b",
+        r"\b(?:developer|god|admin|jailbreak|dan|debug) mode (?:is |has been )?(?:enabled|activated|on)\b",
+        r"\byou are now (?:a|an|in|the|my|operating|acting|free)\b|\byou (?:must|have to) obey\b",
+        rf"\bfrom now on,? (?:you|always|never|the {_MODEL})\b",
+        r"\b(?:note|message|reminder|attention|instructions?) (?:to|for) (?:the |any |all )?"
+        rf"{_MODEL}s?(?: reading| using)?\s*[:,]",
+        r"\b(?:as|being) an (?:ai|llm|ai assistant|ai model|ai language model),? you\b",
+    )),
+    ("imitates the markup of a prompt", (
+        r"<\|[a-z_]{2,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\bbegin_of_text\b",
+        r"###\s*(?:system|instruction|assistant|human|response)s?\s*:",
+        rf"<{_TAGS}\s*/?>(?=\s*(?:[\w'`,.*~/-]{{1,60}}\s+){{2}})|</{_TAGS}>",
+    )),
+    ("imitates a turn of the conversation", (
+        r"(?:^|[.!?\"] )\s*(?:assistant|human|system|user|ai) ?: ?(?:i |i'll|i'm|sure|you |ok\b|okay|understood"
+        r"|from now|ignore|always|please|certainly|yes\b|of course|the user|call |never|read |send |now )",
+    )),
+    (_BEHIND, (
+        near(NOT, TELL, rf"(?:the |any |to |your )?{USER}") + _THE_PERSON,
+        near(NOT, f"{_TELL_ABOUT} (?:this|that|these|it|about|anything|the existence)", within=20),
+        near("(?:hide|conceal|keep|hidden|secret|invisible|withhold|unknown)",
+             "from (?:the |an? |your )?(?:end[ -])?(?:user|human|customer|operator)", within=60),
+        near(rf"{USER} (?:must|should|may|can|will|need|does|do)(?: not|n'?t| never)", _LEARN, within=20),
+        r"\bwithout the (?:user|human|customer)'?s? (?:\w+ )?"
+        r"(?:knowledge|knowing|noticing|awareness|consent|permission)\b",
+        r"\bbehind the user'?s back\b",
+        near(_SECRETLY, _DO, within=30) + "(?! emails?\\b)",
+        near("(?:do not|don'?t|never)", "(?:log|display|show|output|print|include|expose)", _THIS,
+             "(?:to the user|in (?:your|the) (?:response|reply|answer|output|summary|chat))", within=30),
+    )),
+    ("says that nobody has to be asked", (
+        near("(?:do not|don'?t|never|no need to|not necessary to|need not)",
+             "(?:ask|request|seek|wait|prompt|require)(?:ing)?",
+             "(?:confirmation|permission|approval|consent|authori[sz]ation)"),
+        r"\b(?:user|human|owner|administrator|admin) has (?:already |explicitly |previously |pre-?){1,3} ?"
+        r"(?:approved|consented|authori[sz]ed|agreed|granted|confirmed|given)\b",
+        r"\bthis (?:tool|action|call|operation|request) (?:is|has been|was) (?:already |fully )?(?:pre-?)?"
+        r"(?:approved|authori[sz]ed|whitelisted|exempt)\b",
+    )),
+    (_FIRST, (
+        near(_MUST, CALL, _BEFORE, _ALL_OTHERS, within=60),
+        r"\b(?:before|prior to|instead of) (?:calling |using |invoking |running )?(?:any|every|all)(?: of the)? other "
+        r"(?:available )?(?:tools?|functions?|mcp servers?)\b(?! (?:of|in|from|provided by) this)",
+        near(f"{CALL} (?:this|it)(?: tool| function)?", f"(?:on|at|with|for|in|after|before|to) {_EACH_TURN}"),
+        near("(?:other|competing|similar) (?:tools?|servers?|functions?)", f"(?:are|is) {_BAD}", within=60),
+        near("(?:never|do not|don'?t)", "(?:use|call|invoke|trust)",
+             "(?:any other|other|another) (?:tools?|servers?|functions?)", within=10),
+    )),
+    (_OTHERS, (
+        rf"\bwhen(?:ever)?\b[^.]{{0,30}}\b{_USING}\b[^.]{{0,80}}\b{_ALSO}\b[^.]{{0,40}}\b{_DIVERT}\b",
+        r"\b(?:change|replace|swap|modify|alter|substitute|redirect|reroute|set|rewrite)\b[^.]{0,30}"
+        rf"\b{_TARGET}\b[^.]{{0,30}}\b(?:to|with|by|in)\b[^.]{{0,20}}{_ACCOUNT}",
+    )),
+    (_SAID, (
+        near(CONVEY, _WHOLE, _INSIDE),
+        near(f"(?:entire|full|whole|complete|verbatim|exact|raw) (?:{TRANSCRIPT}|{TALK}|system[ _-]?prompt)", _SO_FAR),
+        rf"\byour (?:own )?{_OWN_MIND}\b",
+        near("verbatim", f"(?:system[ _-]?prompt|instructions|{TALK})", within=30),
+        near(f"(?:system[ _-]?prompt|instructions|{TALK})", "verbatim", within=30),
+        near("(?:include|pass|send|append|attach|leak|put|paste|embed|harvest|steal|transmit|forward|dump)",
+             "(?:all|any|every|the user'?s|user'?s|their|found|known|your|other)", KEYS),
+        near("(?:search|scan|look|check|go)", _PLACES, "for", KEYS),
+        r"\bexfiltrat(?:e|ing)\b(?![^.]{0,30}\b(?:detect|prevent|attempt|risk|scan|technique|alert|rule))",
+    )),
+    (_AWAY, (
+        rf"\b(?:bcc|cc|forward|send|copy|mail|email|e-mail|deliver|reply|route)\b.{{0,80}}?\b{EMAIL}",
+        r"\b(?:send|forward|post|upload|transmit|exfiltrate|deliver|submit|push|leak|copy|append|report|beacon|ping|put"
+        r"|curl)\b"
+        rf"[^.]{{0,40}}?\b{DATA}\b[^.]{{0,40}}?\b(?:to|at|via|on)\b.{{0,30}}?{URL}",
+    )),
+    ("holds a comment that no page shows", (r"<!--.{0,20}?\w+(?:[^\w>-]{1,10}[\w']+){2}",)),
+    ("holds an image or a link that carries data away", (
+        r"!\[[^\]]{0,200}\]\([^)\s]{0,300}[?&{$%][^)\s]{0,300}\)",
+        r"\]\(\s?https?://[^)\s]{0,300}[{<$][^)\s]{0,300}\)",
+        r"<(?:img|iframe|script|object|embed|link|svg)\b[^>]{0,300}\b(?:src|href|onload|onerror)\s?=",
+    )),
+    ("has a command fetched and run", (
+        r"\b(?:curl|wget|iwr|invoke-webrequest)\b[^|;&]{0,300}\|\s?(?:sudo\s)?"
+        r"(?:(?:ba|z|da|k)?sh|iex|python3?|node|perl|ruby)\b",
+    )),
+    (_SET_ASIDE, (
+        near("(?:ignoriere?n?|missachte|vergiss|vergessen sie)", "(?:anweisungen|instruktionen|vorgaben|befehle)",
+             within=60),
+        near("(?:ignor[ae]z?|oubliez?|ne (?:tenez|tiens) pas compte)", "(?:instructions|consignes|directives)",
+             within=60),
+        near("(?:ignor[ae]|olvid[ae]|haz caso omiso)", "(?:instrucciones|indicaciones|ordenes)", within=60),
+        near("(?:ignor[ae]|dimentica|esqueca|desconsidere)", "(?:istruzioni|instrucoes|ordini)", within=60),
+        near("(?:negeer|vergeet|zignoruj|zapomnij)", "(?:instructies|aanwijzingen|instrukcje|polecenia)", within=60),
+    )),
+    (_BEHIND, (
+        near("(?:sage?|erzahle?|verrate?|informiere?)", "(?:nutzer|benutzer|anwender)", "(?:nicht|nichts)"),
+        near("ne (?:dis|dites|mentionnez?|informez?|revelez?)", "(?:utilisateur|usager)"),
+        near("no (?:le )?(?:digas|menciones|informes|reveles|diga|mencione)", "usuario"),
+        near("non (?:dire|menzionare|informare)", "utente"),
+        near("nao (?:diga|mencione|informe|revele|conte)", "(?:usuario|utilizador)"),
+    )),
+)  # fmt: skip
+
+PATTERNS = tuple((re.compile(any_of(*patterns)), what) for what, patterns in _ROWS)
+
+_CYRILLIC_ORDERS = "инструкци указани команд правил"
+_ELSEWHERE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (_SET_ASIDE, (
+        "(?:忽略|无视|忘记|不要理会|無視|忽視)[^。]{0,20}(?:指令|指示|提示|规则|說明|说明|命令)",
+        f"(?:игнорируй|забудь|проигнорируй)(?:те)?[^.]{{0,60}}{words(_CYRILLIC_ORDERS)}",
+        "(?:以前の|これまでの|上記の|すべての)[^。]{0,20}(?:指示|命令|プロンプト)[^。]{0,10}(?:無視|忘れ)",
+        "(?:이전|위의|모든)[^.]{0,20}(?:지시|명령|프롬프트)[^.]{0,10}(?:무시|잊)",
+        "تجاهل[^.]{0,40}(?:التعليمات|الأوامر|التوجيهات)",
+        "(?:पिछले|सभी)[^।]{0,30}निर्देश[^।]{0,20}(?:अनदेखा|नज़रअंदाज़)",
+    )),
+    (_BEHIND, (
+        "(?:不要|别|請勿|请勿|切勿)[^。]{0,10}(?:告诉|告知|通知|透露|提及|告訴)[^。]{0,10}(?:用户|用戶|使用者|任何人)",
+        "не (?:говори|сообщай|рассказывай|упоминай)(?:те)?[^.]{0,40}пользовател",
+        "ユーザー(?:に|には)[^。]{0,20}(?:言わない|伝えない|知らせない|教えない)",
+        "사용자에게[^.]{0,20}(?:말하지|알리지)",
+        "لا تخبر[^.]{0,20}المستخدم",
+    )),
+)  # fmt: skip
+
+IN_OTHER_SCRIPTS = tuple((re.compile(any_of(*patterns)), what) for what, patterns in _ELSEWHERE)

@@ -1,0 +1,139 @@
+"""What a definition holds that no honest tool has: text nobody sees, and instructions to the model.
+
+Every string is read, names and values of the schemas too, in every way a model could read it; the reasons name the
+place and never repeat the text, since they may end up before the model that was not to read it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from qwed.guards.spellings import plainer
+from qwed.guards.text import strings_in
+from qwed_mcp.definitions.blobs import decoded, spelt_apart
+from qwed_mcp.definitions.folding import mixed_words, plain_letters, without_digits_for_letters
+from qwed_mcp.definitions.instructions import IN_OTHER_SCRIPTS, PATTERNS
+from qwed_mcp.definitions.keeping import commands_about_files
+from qwed_mcp.definitions.shown import visible_name
+from qwed_mcp.definitions.unseen import smuggled, unseen_in, without_unseen
+
+MAX_FINDINGS = 10
+_AROUND = 60
+_SPACE = re.compile(r"\s+")
+_ADDRESS_KEYS = (".$schema", ".$id", ".id")
+
+
+class Finding(NamedTuple):
+    """Why a definition is held, and the words it is held for."""
+
+    reason: str
+    words: str = ""
+
+
+def findings(definition: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Everything found in one definition, each reason once; nothing for an honest one."""
+    strings = strings_in(definition)
+    if not strings.complete:
+        return (Finding("too large: it holds more strings, or deeper ones, than are read"),)
+    found: dict[str, Finding] = {}
+    for each in _found(strings.pairs, definition):
+        found.setdefault(each.reason, each)
+        if len(found) == MAX_FINDINGS:
+            break
+    return tuple(found.values())
+
+
+def _found(pairs: tuple[tuple[str, str], ...], definition: Mapping[str, Any]) -> Iterator[Finding]:
+    distinct = dict.fromkeys(pairs)
+    for path, text in distinct:
+        yield from _seen_nowhere(path, text)
+    yield from _said(distinct)
+    yield from _outside(distinct, definition)
+
+
+def _seen_nowhere(path: str, text: str) -> Iterator[Finding]:
+    for what in unseen_in(text):
+        yield Finding(f"{place(path)} holds {what}", text)
+    for word in mixed_words(text)[:1]:
+        yield Finding(f"{place(path)} holds a word in letters of several alphabets", word)
+
+
+def _said(pairs: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    for path, text in pairs:
+        for reading in dict.fromkeys(_readings(text)):
+            yield from _instructions(path, reading)
+        for hidden in (*smuggled(text), *_decoded(text)):
+            for reading in dict.fromkeys(_readings(hidden)):
+                yield from (
+                    each._replace(reason=f"{each.reason}, in encoded text") for each in _instructions(path, reading)
+                )
+        for hidden in spelt_apart(text):
+            yield Finding(f"{place(path)} spells words apart", hidden)
+
+
+def _decoded(text: str) -> Iterator[str]:
+    for once in decoded(text):
+        yield once
+        yield from decoded(once)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The text as one line of lower-case letters a turn: as it stands, spelt plainly, with digits read as letters."""
+    plain = plainer(text)
+    bare = without_unseen(text if plain is None else plain.text)
+    folded = _one_line(plain_letters(bare))
+    yield folded
+    if not text.isascii():
+        yield _one_line(unicodedata.normalize("NFKC", bare))
+    yield without_digits_for_letters(folded)
+
+
+def _one_line(text: str) -> str:
+    return _SPACE.sub(" ", text).lower().replace("\u2019", "'")
+
+
+def _instructions(path: str, reading: str) -> Iterator[Finding]:
+    table = PATTERNS if reading.isascii() else (*PATTERNS, *IN_OTHER_SCRIPTS)
+    for pattern, what in table:
+        if match := pattern.search(reading):
+            yield Finding(f"{place(path)} {what}", reading[max(0, match.start() - _AROUND) : match.end() + _AROUND])
+    for what in commands_about_files(reading, is_parameter="." in path):
+        yield Finding(f"{place(path)} {what}", reading)
+
+
+_REFERENCE = re.compile(r"(?:\A|\.)\$(?:dynamic)?ref\Z", re.IGNORECASE)
+_CONTEXT = frozenset(
+    {"conversationhistory", "chathistory", "systemprompt", "chainofthought", "toolslist", "availabletools"}
+    | {"previoustoolcalls", "toolcallhistory", "reasoningtrace", "usermessages", "conversation", "modelname"}
+)
+_ICON = re.compile(r"https://|data:image/(?:png|jpe?g|gif|webp|svg\+xml)[;,]", re.IGNORECASE)
+
+
+def _outside(pairs: Iterable[tuple[str, str]], definition: Mapping[str, Any]) -> Iterator[Finding]:
+    for path, text in pairs:
+        if _REFERENCE.search(path) and not text.startswith("#") and text != path.rpartition(".")[2]:
+            yield Finding(f"{place(path)} refers to a schema that is elsewhere", text)
+    for icon in definition.get("icons") or ():
+        if not _ICON.match(str(icon.get("src", ""))):
+            yield Finding("an icon is no image and no https address", str(icon.get("src", "")))
+    asked = {_SPACE.sub("", key).replace("_", "").replace("-", "").lower() for key in _arguments(definition)}
+    if len(asked & _CONTEXT) > 1:
+        yield Finding(
+            "its arguments ask for what the model knows of the conversation", ", ".join(sorted(asked & _CONTEXT))
+        )
+
+
+def _arguments(definition: Mapping[str, Any]) -> list[str]:
+    properties = definition.get("inputSchema", {}).get("properties")
+    return list(properties) if isinstance(properties, Mapping) else []
+
+
+def place(path: str) -> str:
+    """Where in a definition, in words."""
+    first, _, rest = path.partition(".")
+    if first in ("inputSchema", "outputSchema"):
+        return f"the {'input' if first == 'inputSchema' else 'output'} schema" + (
+            f" at `{visible_name(rest)}`" if rest else ""
+        )
+    return f"its {visible_name(path)}" if first else "it"

@@ -1,0 +1,51 @@
+"""What an approver is shown of a definition: nothing hidden, no secret, and short enough to be read."""
+
+import json
+from collections.abc import Iterable
+
+from mcp_types import Tool
+
+from qwed.guards.secrets import mask
+from qwed_mcp.definitions.folding import mixed_words
+from qwed_mcp.definitions.unseen import seen
+from qwed_mcp.definitions.wire import MAX_BYTES, definition_of
+
+MAX_EXCERPT = 2_000
+MAX_TEXT = 300
+MAX_TEXTS = 4
+MAX_NAME = 128
+
+
+def visible_name(name: str) -> str:
+    """A name in letters that cannot be taken for others."""
+    return _cut(ascii(name)[1:-1], MAX_NAME)
+
+
+def visible(text: str, most: int = MAX_TEXT) -> str:
+    """A text in which everything can be seen, secrets masked, cut where it gets long."""
+    shown = seen(text[: most * 2])
+    for word in mixed_words(shown):
+        shown = shown.replace(word, ascii(word)[1:-1])
+    return _cut(mask(shown), most)
+
+
+def visible_texts(texts: Iterable[str]) -> list[str]:
+    """The first few of many texts, and how many more there are."""
+    every = tuple(texts)
+    more = len(every) - MAX_TEXTS
+    return [visible(text) for text in every[:MAX_TEXTS]] + ([f"and {more} more"] if more > 0 else [])
+
+
+def excerpt(tool: Tool) -> str:
+    """The beginning of a definition as its members come, the texts a model reads first."""
+    definition = definition_of(tool)
+    ordered = {key: definition.pop(key) for key in ("name", "title", "description") if key in definition}
+    try:
+        text = json.dumps({**ordered, **definition}, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return "{...} (too deep to be shown)"
+    return visible(text[:MAX_BYTES], MAX_EXCERPT)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
