@@ -1,18 +1,20 @@
-"""Guide, SkillProvenanceGuard: where a skill comes from, read off its manifest alone.
+"""Guide, SkillProvenanceGuard: where a skill comes from, read off its manifest, and whether its bytes are the ones.
 
 A domain counts only where it is spelled plainly: what a reader, a browser or a resolver could take for another one
 (a port, a user, a dot too many, letters of other alphabets) is refused, not repaired.
 """
 
+import hashlib
+import hmac
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from qwed.guards.path import resolve
-from qwed.guards.text import strings_in
+from qwed.guards._skill.code import suspicious, trouble_in
+from qwed.guards._skill.domains import hosts_in, imitated, read_as, within
+from qwed.guards.text import readable
 from qwed.words import Record
 
 TRUSTED_DOMAINS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "pypi.org", "npmjs.com", "qwedai.com"})
@@ -20,29 +22,15 @@ BLOCKED_REGISTRIES = frozenset({"clawdhub.com", "moltbot.io", "skillhub.ai", "ag
 DIGEST_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 FEW_DOWNLOADS = 10
 ROUND_DOWNLOADS = 1000
+MAX_DOWNLOADS = 10**15
 MAX_URL = 2_048
+MAX_NAME = 256
 MAX_FINDINGS = 50
 MAX_SHOWN = 100
 
-_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+_DOMAIN = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 _DIGEST = re.compile(r"([a-z0-9]{1,20}):([0-9a-fA-F]{1,256})")
-_LOOK_ALIKES = str.maketrans("013457", "oleast")
-_METADATA = frozenset({"name", "description", "source_url"})
-_SUSPICIOUS_TEXT = (
-    (r"(?<![\w.])(?:eval|exec|execfile|compile|__import__)\s*\(", "runs text as code"),
-    (r"\bnew\s+function\s*\(|(?<![\w.])function\s*\(\s*['\"]|\bvm\.runin|\bimportlib\b", "runs text as code"),
-    (r"\bos\s*\.\s*(?:system|popen|exec[lv]p?e?|spawn\w*)\b|\bsubprocess\b|\bchild_process\b", "starts processes"),
-    (r"\b(?:pickle|marshal|dill)\s*\.\s*loads?\b|\byaml\s*\.\s*(?:unsafe_)?load\s*\(", "rebuilds objects from bytes"),
-    (r"\b(?:curl|wget|fetch|iwr)\b[^|;&\n]{0,300}\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b", "downloads text and runs it"),
-    (r"base64\s+(?:-d|--decode)\b|\bb64decode\s*\(|\bfrombase64string\b|\batob\s*\(", "decodes hidden text"),
-    (r"\brm\s+-[a-z]*[rf]|/dev/tcp/|\bnc(?:at)?\s+-\w*e|\bchmod\s+[0-7]*777", "attacks the system"),
-    (r"\bpowershell\b.{0,40}-e(?:nc|p)", "attacks the system"),
-    (r"\bos\s*\.\s*(?:environ|getenv)\b|\bprocess\s*\.\s*env\b|\bgetenv\s*\(|\bprintenv\b", "reads credentials"),
-    (r"\.ssh/|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws/credentials|/etc/(?:passwd|shadow)", "reads credentials"),
-    (r"\.netrc\b|\.git-credentials|\bkeychain\b|\bkeyring\s*\.|/proc/self/environ", "reads credentials"),
-    (r"\bsecurity\s+find-generic-password|\bcredential_?manager\b|wallet\.dat", "reads credentials"),
-)
-_SUSPICIOUS = tuple((re.compile(pattern, re.IGNORECASE), what) for pattern, what in _SUSPICIOUS_TEXT)
+_CLIMBS = re.compile(r"(?:^|/)\.\.?(?:/|$)")
 
 
 @dataclass(frozen=True)
@@ -71,63 +59,79 @@ class SkillProvenanceGuard:
         trusted_domains: Iterable[str] | None = None,
         require_digest: bool = True,
     ) -> None:
-        self.trusted_registries = None if trusted_registries is None else frozenset(map(_folded, trusted_registries))
-        self.trusted_domains = TRUSTED_DOMAINS | frozenset(map(_folded, trusted_domains or ()))
+        listed = _listed("trusted_domains", trusted_domains or ())
+        self.trusted_registries = (
+            None if trusted_registries is None else _listed("trusted_registries", trusted_registries)
+        )
+        self.trusted_domains = TRUSTED_DOMAINS | listed
         self.require_digest = require_digest
 
-    def verify_skill(self, manifest: Mapping[str, Any]) -> SkillVerdict:
-        """TRUSTED where every check passes, otherwise BLOCKED with the findings; never raises."""
+    def verify_skill(self, manifest: Mapping[str, Any], content: bytes | None = None) -> SkillVerdict:
+        """TRUSTED where every check passes, otherwise BLOCKED with the findings; never raises.
+
+        With the `content` of the skill its digest is compared with the one that the manifest names.
+        """
         if not isinstance(manifest, Mapping):
-            return _verdict("", [_Finding("the manifest is not an object of fields")])
+            return blocked("", "the manifest is not an object of fields")
+        name = manifest.get("name")
+        called = name if isinstance(name, str) else ""
+        if trouble := trouble_in(manifest):
+            return blocked(called, trouble)
         checks: tuple[Callable[[Mapping[str, Any]], Iterator[_Finding]], ...] = (
             _required,
             self._registry,
             self._source,
             self._digest,
             _downloads,
-            _content,
+            _code,
         )
-        name = manifest.get("name")
-        return _verdict(name if isinstance(name, str) else "", [each for check in checks for each in check(manifest)])
+        found = [each for check in checks for each in check(manifest)]
+        return _verdict(called, found + list(_compared(manifest.get("digest"), content)))
 
     def _registry(self, manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         given = manifest.get("registry")
         if not isinstance(given, str) or not given.strip():
             yield _Finding("`registry` is missing, name the domain the skill was loaded from")
             return
-        domain = _folded(given)
-        if self.trusted_registries is not None:
-            if domain not in self.trusted_registries or domain != given.lower():
-                yield _Finding(f"registry `{shown(given)}` is not one of the trusted registries")
-        elif _is_blocked(domain):
-            yield _Finding(f"registry `{shown(given)}` is known not to vet its skills")
-        elif not _DOMAIN.fullmatch(domain) or domain != given.lower():
-            yield _Finding(f"registry `{shown(given)}` is not a plain domain name")
-        elif real := self._imitated(domain):
-            yield _Finding(f"registry `{shown(given)}` looks like `{real}` and is not")
+        if problem := self._registry_problem(given, read_as(given[:MAX_URL])):
+            yield _Finding(f"registry `{shown(given)}` {problem}")
 
-    def _imitated(self, domain: str) -> str:
-        """The known domain that this one could be taken for."""
-        for known in sorted(self.trusted_domains | BLOCKED_REGISTRIES):
-            if domain == known or domain.endswith(f".{known}"):
-                return ""
-        for known in sorted(self.trusted_domains | BLOCKED_REGISTRIES):
-            if _skeleton(domain) == _skeleton(known) or domain.startswith(f"{known}.") or f".{known}." in domain:
-                return known
-        return "an internationalised name" if "xn--" in domain else ""
+    def _registry_problem(self, given: str, domain: str) -> str:
+        plain = given.isascii() and given.lower() == domain
+        if self.trusted_registries is not None:
+            known = plain and domain in self.trusted_registries
+            return "" if known else f"is not one of the trusted registries{self._alike(given)}"
+        if any(within(host, registry) for host in hosts_in(given) for registry in BLOCKED_REGISTRIES):
+            return "is known not to vet its skills"
+        if not plain or not _DOMAIN.fullmatch(domain):
+            return f"is not a plain domain name{self._alike(given)}"
+        if real := imitated(domain, self._known):
+            return f"looks like `{real}` and is not"
+        return "is an internationalised name, which can look like any other" if "xn--" in domain else ""
 
     def _source(self, manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         given = manifest.get("source_url")
         if not isinstance(given, str) or not given.strip():
             yield _Finding("`source_url` is missing, give the https address of the source")
             return
-        problem = _address_problem(given)
-        if problem:
-            yield _Finding(f"source_url `{shown(given)}` {problem}")
+        if problem := _address_problem(given):
+            yield _Finding(f"source_url `{shown(given)}` {problem}{self._alike(given)}")
             return
-        domain = (urlsplit(given).hostname or "").lower()
+        domain = urlsplit(given).hostname or ""
         if domain.removeprefix("www.") not in self.trusted_domains and domain not in self.trusted_domains:
-            yield _Finding(f"source_url domain `{shown(domain)}` is not trusted")
+            yield _Finding(f"source_url domain `{shown(domain)}` is not trusted{self._alike(given)}")
+
+    @property
+    def _known(self) -> frozenset[str]:
+        return self.trusted_domains | BLOCKED_REGISTRIES | (self.trusted_registries or frozenset())
+
+    def _alike(self, address: str) -> str:
+        """Which known domain an address that is refused could be taken to lead to."""
+        spelt = address.partition("://")[2].partition("/")[0].lower() or address.lower()
+        for host in hosts_in(address):
+            if real := imitated(host, self._known) or (host if host in self._known and host != spelt else ""):
+                return f", it looks like `{real}`"
+        return ""
 
     def _digest(self, manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         given = manifest.get("digest")
@@ -146,13 +150,29 @@ class SkillProvenanceGuard:
             yield _Finding("`digest` is a placeholder, not the digest of anything")
 
 
+def _compared(digest: Any, content: bytes | None) -> Iterator[_Finding]:
+    """Whether the bytes are those that the digest was made of; what cannot be compared is not the same."""
+    if content is None:
+        return
+    if not isinstance(content, bytes | bytearray | memoryview):
+        yield _Finding(f"the content is a `{type(content).__name__}` and not bytes, so its digest cannot be compared")
+        return
+    found = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
+    if found is None or found[1] not in DIGEST_LENGTHS:
+        yield _Finding("`digest` names nothing that the content could be compared with")
+    elif not hmac.compare_digest(hashlib.new(found[1], content).hexdigest(), found[2].lower()):
+        yield _Finding("the content is not the one that `digest` was made of, do not load it")
+
+
 def _required(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
     for field in ("name", "version"):
         value = manifest.get(field)
         if not isinstance(value, str) or not value.strip():
             yield _Finding(f"`{field}` is missing or empty")
-        elif not value.isprintable():
+        elif not value.isprintable() or not readable(value):
             yield _Finding(f"`{field}` holds invisible characters")
+        elif len(value) > MAX_NAME:
+            yield _Finding(f"`{field}` is longer than {MAX_NAME} characters")
 
 
 def _downloads(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
@@ -161,27 +181,21 @@ def _downloads(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
         return
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         yield _Finding("`download_count` is not a count", grave=False)
+    elif count > MAX_DOWNLOADS:
+        yield _Finding(f"`download_count` is more than {MAX_DOWNLOADS}, nobody counted that", grave=False)
     elif count < FEW_DOWNLOADS:
         yield _Finding(f"only {count} downloads, the skill may have been planted", grave=False)
     elif count % ROUND_DOWNLOADS == 0:
-        yield _Finding(f"exactly {shown(str(count))} downloads, the count may be inflated", grave=False)
+        yield _Finding(f"exactly {count} downloads, the count may be inflated", grave=False)
 
 
-def _content(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
+def _code(manifest: Mapping[str, Any]) -> Iterator[_Finding]:
     """Code and credential paths where a manifest has no reason to hold any."""
-    strings = strings_in({key: value for key, value in manifest.items() if key not in _METADATA})
-    if not strings.complete:
-        yield _Finding("the manifest is too large to be read, shorten it")
     seen: set[str] = set()
-    for _, text in strings:
-        plain = unicodedata.normalize("NFKC", text)
-        found = [what for pattern, what in _SUSPICIOUS if pattern.search(plain)]
-        if not found and "\n" not in plain and "/" in plain and resolve(plain, None).sensitive:
-            found = ["reads credentials"]
-        for what in found:
-            if what not in seen:
-                seen.add(what)
-                yield _Finding(f"suspicious content `{shown(plain)}`: {what}")
+    for text, what in suspicious(manifest):
+        if what not in seen:
+            seen.add(what)
+            yield _Finding(f"suspicious content `{shown(text)}`: {what}")
 
 
 def _address_problem(address: str) -> str:
@@ -198,26 +212,16 @@ def _address_problem(address: str) -> str:
         return "names a user before its domain"
     if port not in (None, 443):
         return "names a port"
+    if _CLIMBS.search(unquote(parts.path)):
+        return "does not lead where it seems to, leave `..` out"
     return "" if _DOMAIN.fullmatch((parts.hostname or "").lower()) else "has no plain domain"
 
 
-def _folded(domain: str) -> str:
-    """The domain as a careless reader takes it."""
-    text = unicodedata.normalize("NFKC", str(domain)).casefold().strip()
-    visible = "".join(each for each in text if unicodedata.category(each) not in ("Cf", "Cc", "Mn"))
-    return visible.replace("\u3002", ".")
-
-
-def _is_blocked(domain: str) -> bool:
-    """Whether any way of reading `domain` ends at a blocked registry."""
-    bare = domain.partition("://")[2] or domain
-    host = re.split(r"[/?#\\]", bare, maxsplit=1)[0].rpartition("@")[2].partition(":")[0].rstrip(".")
-    return any(host == blocked or host.endswith(f".{blocked}") for blocked in BLOCKED_REGISTRIES)
-
-
-def _skeleton(domain: str) -> str:
-    plain = domain.translate(_LOOK_ALIKES).replace("rn", "m").replace("vv", "w").replace("i", "l")
-    return plain.replace("-", "").replace(".", "")
+def _listed(parameter: str, given: Iterable[str]) -> frozenset[str]:
+    domains = [given] if isinstance(given, str | bytes) else list(given)
+    if isinstance(given, str | bytes) or not all(isinstance(each, str) for each in domains):
+        raise TypeError(f"{parameter} takes a set of domain names, such as {{'skills.example.org'}}")
+    return frozenset(map(read_as, domains))
 
 
 def shown(text: str) -> str:

@@ -138,3 +138,87 @@ def test_code_is_looked_for_everywhere_but_in_the_metadata(code):
 )
 def test_a_count_of_downloads_is_odd_below_ten_and_at_a_round_thousand(count, risk):
     assert SkillProvenanceGuard().verify_skill({**SEED, "download_count": count}).risk_level == risk
+
+
+SKILL = b"def forecast(city): ..."
+
+
+def named(algorithm: str, content: bytes = SKILL) -> dict[str, Any]:
+    return {**SEED, "digest": f"{algorithm}:{hashlib.new(algorithm, content).hexdigest()}"}
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha384", "sha512"])
+def test_the_content_of_a_skill_must_be_the_one_its_digest_was_made_of(algorithm):
+    guard = SkillProvenanceGuard()
+    for same in (SKILL, bytearray(SKILL), memoryview(SKILL)):
+        assert guard.verify_skill(named(algorithm), content=same).verified
+    for other in (b"", SKILL + b"\n", SKILL[:-1], SKILL.upper()):
+        found = guard.verify_skill(named(algorithm), content=other)
+        assert (found.status, found.risk_level) == ("BLOCKED", "high")
+        assert "the content is not the one" in found.message
+    upper = named(algorithm)["digest"].replace(algorithm, "").upper()
+    assert guard.verify_skill({**SEED, "digest": algorithm + upper}, SKILL).verified
+
+
+def test_the_digest_of_nothing_is_trusted_until_there_is_something():
+    assert SkillProvenanceGuard().verify_skill(SEED).verified
+    assert SkillProvenanceGuard().verify_skill(SEED, b"").verified
+    assert SkillProvenanceGuard().verify_skill(SEED, SKILL).risk_level == "high"
+
+
+@pytest.mark.parametrize("digest", [None, "", "sha256", 3, "md5:d41d8cd98f00b204e9800998ecf8427e", "sha256:ab"])
+def test_content_that_cannot_be_compared_is_not_the_right_one(digest):
+    guard = SkillProvenanceGuard(require_digest=False)
+    assert guard.verify_skill({**SEED, "digest": digest}, SKILL).risk_level == "high"
+
+
+@pytest.mark.parametrize("content", ["text", 3, ["bytes"], {}, False])
+def test_content_that_is_no_bytes_is_blocked_and_not_compared(content):
+    found = SkillProvenanceGuard().verify_skill(SEED, content)
+    assert "and not bytes" in found.message
+
+
+@pytest.mark.parametrize("value", [b"os.system('id')", {1, 2}, object(), float("nan"), float("inf"), {3: 4}, 1j])
+def test_what_is_no_json_hides_nothing(value):
+    for field in ("install", "description", "download_count"):
+        found = SkillProvenanceGuard().verify_skill({**SEED, field: value})
+        assert "no JSON value" in found.message
+        assert found.risk_level == "high"
+
+
+def test_a_number_of_any_length_gets_an_answer():
+    assert SkillProvenanceGuard().verify_skill({**SEED, "download_count": 10**5_000}).risk_level == "medium"
+    assert SkillProvenanceGuard().verify_skill({**SEED, "download_count": -(10**5_000)}).risk_level == "medium"
+
+
+def test_a_list_of_itself_is_too_large():
+    shared: list[Any] = []
+    for _ in range(60):
+        shared = [shared, shared]
+    circle: list[Any] = []
+    circle.append(circle)
+    for value in (shared, circle):
+        assert "too large" in SkillProvenanceGuard().verify_skill({**SEED, "tools": value}).message
+
+
+@pytest.mark.parametrize("given", ["github.com", b"github.com", [1], [None]])
+def test_a_list_of_domains_is_a_list_of_texts(given):
+    for parameter in ("trusted_registries", "trusted_domains"):
+        with pytest.raises(TypeError, match=f"{parameter} takes a set of domain names"):
+            SkillProvenanceGuard(**{parameter: given})
+
+
+def test_a_look_alike_of_a_domain_of_ones_own_is_named_too():
+    guard = SkillProvenanceGuard({"skills.example.org"}, {"git.example.org"})
+    assert "`skills.example.org`" in guard.verify_skill({**SEED, "registry": "sk1lls.example.org"}).message
+    assert "`git.example.org`" in guard.verify_skill({**SEED, "source_url": "https://g1t.example.org/x"}).findings[-1]
+
+
+def test_no_letter_of_another_alphabet_stands_for_a_plain_one():
+    guard = SkillProvenanceGuard({"skills.example.org"})
+    assert not guard.verify_skill({**SEED, "registry": "s\u212aills.example.org"}).verified
+
+
+def test_texts_that_are_slow_to_search_are_answered():
+    for text in ("curl ", "/*", "''", "os \t", "%65", "a/", "e\u0301", "A", "sh -a ", "rm -"):
+        SkillProvenanceGuard().verify_skill({**SEED, "changelog": text * 2_000})

@@ -1,0 +1,177 @@
+"""What a manifest has no reason to hold: code, commands and ways to credentials, in whatever spelling."""
+
+import base64
+import binascii
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from qwed.guards._skill.domains import in_latin
+from qwed.guards.path import resolve
+from qwed.guards.spellings import plainer
+
+MAX_VALUES = 10_000
+MAX_CHARACTERS = 1 << 18
+MAX_DEPTH = 64
+_MAX_PATHS = 1_000
+_METADATA = frozenset({"name", "description", "source_url"})
+_SHELL = r"(?:(?:ba|z|da|k|fi)?sh|python[\d.]*|perl|node|ruby|php|iex|xargs)\b"
+_FETCH = r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b"
+_PATTERNS = (
+    (r"(?<![\w.])(?:eval|exec|execfile|compile|__import__)\s*(?:\?\.)?\(", "runs text as code"),
+    (r"\bnew\s+function\s*\(|(?<![\w.])function\s*\(\s*['\"]|\bvm\.runin|\bimportlib\b", "runs text as code"),
+    (r"\b(?:window|globalthis|global|builtins)\s*\.\s*(?:eval|exec|function)\b|__builtins__", "runs text as code"),
+    (r"\[\s*['\"](?:eval|exec|system|popen|constructor|__import__)['\"]\s*\]", "runs text as code"),
+    (r"\bgetattr\s*\(\s*(?:os|sys|subprocess|builtins)\b|\bsettimeout\s*\(\s*['\"]", "runs text as code"),
+    (r"\binvoke-expression\b|\biex\s*[(\"'$]|\bdownload(?:string|file)\s*\(", "downloads text and runs it"),
+    (r"\bos\s*\.\s*(?:system|popen|exec[lv]p?e?|spawn\w*|startfile)\b|\bsubprocess\b", "starts processes"),
+    (
+        r"\bfrom\s+os\s+import\b|\bposix\s*\.\s*system|\bpty\s*\.\s*spawn|\bctypes\b|\bchild_process\b",
+        "starts processes",
+    ),
+    (r"(?<![\w.])(?:system|shell_exec|passthru|proc_open|popen)\s*\(\s*['\"$]", "starts processes"),
+    (r"\bgetruntime\s*\(|\bprocessbuilder\b|\bprocess\.start\s*\(|\bwscript\.shell\b", "starts processes"),
+    (r"(?:^|[\s;&|`'\"(/])(?:ba|z|da|k)?sh\s+(?:-\w+\s+){0,4}-\w*c\b", "starts processes"),
+    (r"\bpython[\d.]*\s+-\w*c\b|\b(?:node|perl|ruby|deno)\s+(?:-\w*e|--eval|eval)\b|\bphp\s+-r\b", "runs text as code"),
+    (r"\b(?:pickle|marshal|dill)\s*\.\s*loads?\b|\byaml\s*\.\s*(?:unsafe_)?load\s*\(", "rebuilds objects from bytes"),
+    (
+        _FETCH + r"[^\n]{0,300}?\|\s*(?:sudo\s+(?:-\w+\s+){0,3})?(?:/[\w/]{0,40}/)?" + _SHELL,
+        "downloads text and runs it",
+    ),
+    (_FETCH + r"[^\n]{0,300}?(?:&&|;)\s*(?:sudo\s+)?(?:chmod\s|\./|" + _SHELL + ")", "downloads text and runs it"),
+    (r"(?:<\(|\$\(|`)\s*(?:curl|wget)\b|\bcertutil\b[^\n]{0,40}-urlcache|\bbitsadmin\b", "downloads text and runs it"),
+    (r"base64\s+(?:-d|-D|--decode)\b|\bb64decode\s*\(|\bfrombase64string\b|\batob\s*\(", "decodes hidden text"),
+    (r"\bxxd\s+-\w*r|\bbytes\s*\.\s*fromhex\s*\(|\bfromcharcode\s*\(", "decodes hidden text"),
+    (r"\brm\s+-[a-z]*[rf]|\brm\s+--(?:recursive|force)|/dev/tcp/|\bnc(?:at)?\s+-\w*e", "attacks the system"),
+    (r"\bchmod\s+(?:[0-7]*777|[ugoa]*\+[rwx]*s)|\bmkfs\b|\bdd\s+if=|:\(\)\s*\{", "attacks the system"),
+    (r"\bshutil\s*\.\s*rmtree|\bfs\s*\.\s*(?:rm|unlink|rmdir)(?:sync)?\s*\(", "attacks the system"),
+    (r"\bpowershell\b.{0,40}-e(?:nc|p)|\bmshta\b|\bregsvr32\b|\brundll32\b|\bosascript\s+-e", "attacks the system"),
+    (
+        r"\bauthorized_keys\b|\bcrontab\s+-|\bschtasks\b|\blaunchctl\s+load|>>\s*\S{0,60}(?:rc|profile)\b",
+        "stays behind",
+    ),
+    (r"\b(?:ld_preload|ld_audit|dyld_insert_libraries|pythonstartup|bash_env)\b", "changes what is loaded"),
+    (r"\bos\s*\.\s*(?:environ|getenv)\b|\bprocess\s*\.\s*env\b|\bgetenv\s*\(|\bprintenv\b", "reads credentials"),
+    (r"\b(?:deno|bun)\s*\.\s*env\b|\benv\s*\|\s*\w|\bdocument\s*\.\s*cookie\b", "reads credentials"),
+    (_FETCH + r"[^\n]{0,300}?\$(?:\{|env:)?\w{0,40}(?:secret|token|passw|key)", "sends credentials away"),
+    (r"\b169\.254\.169\.254\b|\bmetadata\.google\.internal\b|\b2852039166\b|\b0xa9fea9fe\b", "reads credentials"),
+    (r"\.ssh/|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws/credentials|/etc/(?:passwd|shadow)", "reads credentials"),
+    (r"\.netrc\b|\.git-credentials|\bkeychain\b|\bkeyring\s*\.|/proc/self/environ", "reads credentials"),
+    (r"\bsecurity\s+find-generic-password|\bcredential_?manager\b|wallet\.dat", "reads credentials"),
+)
+_SUSPICIOUS = tuple((re.compile(pattern, re.IGNORECASE), what) for pattern, what in _PATTERNS)
+_GLUE = re.compile(r"''|\"\"|(?<=\w)\\(?=\w)|\\\r?\n|['\"]\s{0,9}\+\s{0,9}['\"]|/\*[^*]{0,200}\*/")
+"""What falls away when text is run: it may stand in the middle of any word."""
+_FIELD_GAP = re.compile(r"\$\{?ifs\}?", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+_PATH = re.compile(r"[^\s'\"`=,;|&()<>\[\]]*[/\\][^\s'\"`=,;|&()<>\[\]]*")
+
+
+class Held(NamedTuple):
+    """A text of a manifest, and what it does there."""
+
+    text: str
+    what: str
+
+
+def trouble_in(manifest: Mapping[Any, Any]) -> str:
+    """Why the manifest cannot be read to its end, or nothing; only one without trouble is looked through."""
+    waiting: list[tuple[Any, int]] = [(manifest, 0)]
+    values = characters = 0
+    while waiting:
+        value, depth = waiting.pop()
+        values += 1
+        characters += len(value) if isinstance(value, str) else 0
+        if values > MAX_VALUES or characters > MAX_CHARACTERS or depth > MAX_DEPTH:
+            return "the manifest is too large to be read, shorten it"
+        if not _is_json(value):
+            return f"the manifest holds a `{type(value).__name__}`, which is no JSON value"
+        if isinstance(value, Mapping):
+            waiting += ((each, depth + 1) for pair in value.items() for each in pair)
+        elif isinstance(value, list | tuple):
+            waiting += ((each, depth + 1) for each in value)
+    return ""
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) for key in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int | list | tuple)
+
+
+def suspicious(manifest: Mapping[str, Any]) -> Iterator[Held]:
+    """Every text that is code or a way to credentials, outside of what is said about the skill."""
+    # Only text can be what is said about it: an object under the same name is more manifest.
+    scanned = {key: value for key, value in manifest.items() if key not in _METADATA or not isinstance(value, str)}
+    paths = 0
+    for text in _texts(scanned):
+        plain = unicodedata.normalize("NFKC", text)
+        for reading in _readings(plain):
+            yield from (Held(plain, what) for pattern, what in _SUSPICIOUS if pattern.search(reading))
+        for path in _paths(plain):
+            paths += 1
+            if paths > _MAX_PATHS:
+                yield Held(plain, "names more paths than can be looked at")
+                return
+            if resolve(path, None).sensitive:
+                yield Held(plain, "reads credentials")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _command(value)
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        # The words of one command may each be harmless.
+        yield " ".join(item for item in value if isinstance(item, str))
+        for item in value:
+            yield from _texts(item)
+
+
+def _command(value: Mapping[str, Any]) -> Iterator[str]:
+    command, arguments = value.get("command"), value.get("args")
+    if isinstance(command, str) and isinstance(arguments, list | tuple):
+        yield " ".join((command, *(each for each in arguments if isinstance(each, str))))
+
+
+def _readings(plain: str) -> Iterator[str]:
+    """The text as it stands, and as those who run it may read it."""
+    seen = {plain: None}
+    spelt = plainer(plain)
+    seen[plain if spelt is None else spelt.text] = None
+    if not plain.isascii():
+        seen[in_latin(plain)] = None
+    for text in list(seen):
+        seen[_FIELD_GAP.sub(" ", _GLUE.sub("", text))] = None
+        seen[" ".join(_hidden(text))] = None
+    yield from seen
+
+
+def _hidden(text: str) -> Iterator[str]:
+    """What is written in base64, where it is text."""
+    for found in _BASE64.finditer(text):
+        run = found[0].rstrip("=").replace("-", "+").replace("_", "/")
+        try:
+            decoded = base64.b64decode(run[: len(run) - (len(run) % 4 == 1)] + "=" * (-len(run) % 4)).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+        if decoded.isprintable() or "\n" in decoded:
+            yield decoded
+
+
+def _paths(plain: str) -> Iterator[str]:
+    if "/" not in plain and "\\" not in plain:
+        return
+    if "\n" not in plain and "://" not in plain:
+        yield plain
+    for found in _PATH.finditer(plain):
+        if "://" not in found[0] or found[0].lower().startswith("file:"):
+            yield found[0]

@@ -1,0 +1,156 @@
+"""Which known domain another one could be taken for: by its letters, its ending or what stands before it."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from urllib.parse import unquote
+
+MAX_HOST = 300
+"""Characters of a domain that are looked at; no name is longer than 253."""
+
+_TWINS = {
+    "a": "\u0430\u03b1\u0251\u1d00\uab30\u237a",
+    "b": "\u044c\u03b2\u0185\u0299\u13cf",
+    "c": "\u0441\u03f2\u1d04\u0188\uabaf",
+    "d": "\u0501\u0111\u0257\u1d05\uab70",
+    "e": "\u0435\u03b5\u04bd\u1d07\uab32\u0454\u0259",
+    "f": "\u0192\u03dd\ua799\u0584",
+    "g": "\u0261\u0581\u0262\u0260\u050d",
+    "h": "\u04bb\u0570\u029c\u0127\uab8b\u043d",
+    "i": "\u0456\u0131\u03b9\u0269\u026a\u04cf\uab75",
+    "j": "\u0458\u03f3\u0575\u1d0a",
+    "k": "\u043a\u03ba\u1d0b\u0199",
+    "l": "\u04c0\u029f\u0142\u01c0\u2223\u05c0\u0269\u026d",
+    "m": "\u043c\u1d0d\u0271",
+    "n": "\u0578\u057c\u03b7\u0274\u043f\u014b\u0272",
+    "o": "\u043e\u03bf\u0585\u00f8\u1d0f\u0275\u0c66\u0ed0\u3007\u00ba\u03c3",
+    "p": "\u0440\u03c1\u1d18\u01bf\u2374",
+    "q": "\u051b\u0563\u0566",
+    "r": "\u0433\u0280\uab81\u0491",
+    "s": "\u0455\ua731\u01bd\ua645",
+    "t": "\u0442\u03c4\u1d1b\u0163\u0167",
+    "u": "\u03c5\u057d\u1d1c\u028b\u0446",
+    "v": "\u0475\u03bd\u1d20\u0477",
+    "w": "\u051d\u0461\u1d21\u026f\u03c9\u0561",
+    "x": "\u0445\u03c7\u04b3",
+    "y": "\u0443\u03b3\u028f\u04af\u10e7",
+    "z": "\u1d22\u0290\u0225\u01b6",
+}
+"""Letters of other alphabets by the one they are taken for."""
+_MARKS = {
+    ".": "\u3002\uff61\u2024\u00b7\u2027\u0589\u06d4",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2212\u30fc\u02d7",
+    "/": "\u2044\u2215\u29f8\u2571",
+}
+"""The same for the marks between the words of an address."""
+_TO_MARK = str.maketrans({twin: mark for mark, twins in _MARKS.items() for twin in twins})
+_TO_TWIN = _TO_MARK | str.maketrans({twin: letter for letter, twins in _TWINS.items() for twin in twins})
+_DIGITS = str.maketrans("0134579", "oleastg")
+_UNSEEN = frozenset(("Cf", "Cc", "Mn"))
+_BEFORE_COUNTRY = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
+_RELATIVES = frozenset({"bitbucket.io", "github.dev", "github.io", "githubusercontent.com", "gitlab.io", "npmjs.org"})
+"""Other domains of those who hold the known ones: they imitate nobody. That trusts none of them."""
+_LONG_NAME, _LONG_PART = 6, 5
+
+
+def read_as(text: str) -> str:
+    """The text as a careless reader or a lenient program takes it: small, narrow, with nothing unseen in it."""
+    plain = unicodedata.normalize("NFKC", text).casefold().strip()
+    return "".join(each for each in plain if unicodedata.category(each) not in _UNSEEN).translate(_TO_MARK)
+
+
+def in_latin(text: str) -> str:
+    """The text with every letter that looks like a Latin one replaced by that one."""
+    apart = unicodedata.normalize("NFKD", text.translate(_TO_TWIN))
+    return "".join(each for each in apart if unicodedata.category(each) not in _UNSEEN).translate(_TO_TWIN)
+
+
+def hosts_in(address: str) -> Iterator[str]:
+    """Every part of an address that somebody could take for its domain."""
+    text = read_as(unquote(address[: 2 * MAX_HOST]))
+    bare = (text.partition("://")[2] or text).lstrip("/")
+    for part in re.split(r"[/?#\\]", bare, maxsplit=1)[0].split("@"):
+        yield part.partition(":")[0].strip(". ")[:MAX_HOST]
+
+
+def within(host: str, domain: str) -> bool:
+    """Whether a host is the domain or below it."""
+    return host == domain or host.endswith(f".{domain}")
+
+
+def imitated(host: str, known: Iterable[str]) -> str:
+    """The known domain that `host` could be taken for, though it is neither that one nor below it; else nothing."""
+    listed = sorted(known)
+    if any(within(host, domain) for domain in (*listed, *_RELATIVES)):
+        return ""
+    shown = in_latin(_decoded(host[:MAX_HOST])).casefold()
+    return next((domain for domain in listed if _could_be(shown, domain)), "")
+
+
+def _could_be(host: str, known: str) -> bool:
+    labels, parts = _labels(host), _labels(known)
+    if _skeleton(host.replace(".", "")) == _skeleton(known.replace(".", "")) or labels[-len(parts) :] == parts:
+        return True
+    if f".{_apart(known)}." in f".{_apart(host)}." or "".join(parts) in labels[:-1]:
+        return True
+    return len(parts) == 2 and _name_could_be(host, known)
+
+
+def _name_could_be(host: str, known: str) -> bool:
+    """Whether the name that was registered is the known one with another ending, a slip of the hand or an addition."""
+    name, ending = _registered(host)
+    real, real_ending = _registered(known)
+    if _skeleton(name) == _skeleton(real):
+        return True
+    if _skeleton(real) in map(_skeleton, name.split("-")):
+        return True
+    if len(real) >= _LONG_PART and _skeleton(real) in _skeleton(name):
+        return True
+    return ending == real_ending and len(real) >= _LONG_NAME and _one_slip(name, real)
+
+
+def _registered(host: str) -> tuple[str, str]:
+    labels = host.split(".")
+    at = -3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _BEFORE_COUNTRY else -2
+    return (labels[at], ".".join(labels[at + 1 :])) if len(labels) >= -at else (host, "")
+
+
+def _one_slip(left: str, right: str) -> bool:
+    """Whether one letter is added, left out or replaced, or two neighbours changed places."""
+    if abs(len(left) - len(right)) > 1:
+        return False
+    start = next((at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), None)
+    if start is None:
+        return len(left) != len(right)
+    one, other = left[start:], right[start:]
+    return one[1:] == other[1:] or one[1:] == other or one == other[1:] or one == other[1::-1] + other[2:]
+
+
+def _apart(host: str) -> str:
+    """The words of a host, whether dots or hyphens stand between them."""
+    return ".".join(_labels(host.replace("-", ".")))
+
+
+def _labels(host: str) -> list[str]:
+    return [_skeleton(label) for label in host.split(".")]
+
+
+@lru_cache(maxsize=512)
+def _skeleton(text: str) -> str:
+    plain = text.translate(_DIGITS).replace("rn", "m").replace("vv", "w").replace("cl", "d").replace("i", "l")
+    return plain.replace("-", "")
+
+
+def _decoded(host: str) -> str:
+    """The host with its internationalised labels as they are shown."""
+    return ".".join(map(_label, host.split(".")))
+
+
+def _label(label: str) -> str:
+    if not label.startswith("xn--"):
+        return label
+    try:
+        return label[4:].encode("ascii").decode("punycode")
+    except UnicodeError:
+        return label
