@@ -18,6 +18,13 @@ STATEMENTS = [
     "VACUUM FULL",
     "PRAGMA writable_schema=1",
     "LOAD DATA INFILE 'x' INTO TABLE y",
+    "/* a *//* b */ -- c\n # d\n (DROP TABLE users",
+    "/*!50000 DROP TABLE users*/",
+    "/*!DROP TABLE users*/",
+    "/** a ** / b **/DELETE FROM users",
+    f"/*{'a' * 10_000}*/DELETE FROM users",
+    "/**/" * 200_000 + "DELETE FROM users",
+    " -- x\n" * 100_000 + "DELETE FROM users",
 ]
 PROSE = [
     "update the sales report",
@@ -31,6 +38,11 @@ PROSE = [
     "begin; then rest",
     "load the data",
     "commit early",
+    "/**/" * 200_000 + "x",
+    "/*" * 200_000,
+    "/* DROP TABLE users",
+    "explain analyze select x " * 10_000,
+    "select " + " x" * 10_000,
 ]
 
 

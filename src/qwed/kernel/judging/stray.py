@@ -20,10 +20,15 @@ _FIELDS = {
 _BY_NAME = frozenset({"query", "sql", "statement", "sql_query", "schema_ddl", "dialect", "allowed_tables"})
 """Parameters the sql engine itself reads."""
 
-_BEFORE = r"(?:[\s;(]|/\*.*?\*/|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$))*"
+_BEFORE = re.compile(
+    r"(?:[\s;(\ufeff\u200b-\u200d\u2060]|/\*!\d*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/|(?:--|\#)[^\n]*+(?:\n|$))*+"
+)
+"""What a database passes over; of a comment that MySQL runs, its beginning. Possessive: read once, however long."""
+_LONGEST = 4096
+"""Characters of a statement that are looked at to tell that it is one."""
 _THING = r"(?:table|database|schema|view|index|user|role|column|function|procedure|trigger|sequence)"
 _STATEMENT = re.compile(
-    rf"{_BEFORE}(?:drop\s+{_THING}|delete\s+from|truncate\s+\S|insert\s+into|update\s+\S+\s+set|alter\s+{_THING}"
+    rf"(?:drop\s+{_THING}|delete\s+from|truncate\s+\S|insert\s+into|update\s+\S+\s+set|alter\s+{_THING}"
     rf"|create\s+(?:or\s+replace\s+)?(?:temp\w*\s+)?{_THING}|grant\s+\S+|revoke\s+\S+|merge\s+into|replace\s+into"
     r"|select\s+\S.*\bfrom\b|select\s+\w+\s*\(|with\s+\w+\s+as\s*\(|exec(?:ute)?\s+\w+|call\s+\w+\s*\("
     r"|copy\s+\S+\s+(?:to|from)\s+(?:program|'|stdin|stdout)|attach\s+(?:database\s+)?'|do\s+(?:language\s+\w+\s+)?[$']"
@@ -37,7 +42,13 @@ _STATEMENT = re.compile(
 
 def is_statement(text: str) -> bool:
     """Whether a database would take this text for a statement."""
-    return _STATEMENT.match(text[:4096].lstrip("\ufeff\u200b")) is not None
+    begins = _begins(text)
+    return _STATEMENT.match(text[begins : begins + _LONGEST]) is not None
+
+
+def _begins(text: str) -> int:
+    before = _BEFORE.match(text)
+    return 0 if before is None else before.end()
 
 
 def has_statement(action: Action) -> bool:
