@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from qwed.webhooks.ranges import Address, forbidden_kind, read_address
+from qwed.guards.ranges import Address, forbidden_kind, read_address
 
 MAX_LENGTH = 2048
 PORTS = {"https": 443, "http": 80}

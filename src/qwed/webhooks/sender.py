@@ -6,10 +6,10 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from qwed.guards.ranges import Address
 from qwed.store.protocol import Delivery
 from qwed.webhooks.address import Refused, ResolveName, Target, read_url, resolve
 from qwed.webhooks.names import Names
-from qwed.webhooks.ranges import Address
 from qwed.webhooks.signature import sign
 
 SECONDS = 5.0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qwed.webhooks.address import MAX_LENGTH, Refused, Target, read_url, refuse_url, resolve
-from qwed.webhooks.ranges import NEVER, PRIVATE, forbidden_kind, read_address
+from qwed.guards.ranges import NEVER, PRIVATE, forbidden_kind, read_address
 
 DATA = Path(__file__).parents[2] / "data"
 

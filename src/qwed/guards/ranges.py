@@ -1,4 +1,4 @@
-"""Which internet addresses a notice may go to. The tables are our own: `ipaddress.is_global` differs between versions.
+"""Which internet addresses are not public. The tables are our own: `ipaddress.is_global` differs between versions.
 
 Sources: the IANA special-purpose registries for IPv4 and IPv6, and the addresses at which clouds serve their secrets.
 """
@@ -8,9 +8,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Address = IPv4Address | IPv6Address
 
+_METADATA = "a cloud's metadata service"
 _NEVER = {
     # A machine's own credentials are no receiver, so no setting opens these.
-    "a cloud's metadata service": (
+    _METADATA: (
         "100.100.100.200/32",
         "168.63.129.16/32",
         "169.254.169.254/32",
@@ -69,6 +70,30 @@ def forbidden_kind(address: Address, allow_private: bool) -> str | None:
     if kind is None and not allow_private:
         kind = _kind_in(PRIVATE, reached)
     return kind or _unknown(reached)
+
+
+def is_metadata(address: Address) -> bool:
+    """Whether a cloud serves a machine's own credentials there."""
+    return _kind_in(NEVER, _unwrapped(address)) == _METADATA
+
+
+def is_internal(address: Address) -> bool:
+    """Whether only this machine or its own network answers there."""
+    reached = _unwrapped(address)
+    return _kind_in(PRIVATE, reached) is not None or _kind_in(NEVER, reached) == "unspecified"
+
+
+_COMPATIBLE = IPv6Network("::/96")
+_SIX_TO_FOUR = IPv6Network("2002::/16")
+
+
+def _unwrapped(address: Address) -> Address:
+    """The IPv4 address in one of IPv6, in every way that one is put there."""
+    if address in _SIX_TO_FOUR:
+        return IPv4Address(int(address) >> 80 & 0xFFFF_FFFF)
+    if address in _COMPATIBLE and int(address) > 0xFFFF:
+        return IPv4Address(int(address))
+    return _reached(address)
 
 
 def _reached(address: Address) -> Address:
