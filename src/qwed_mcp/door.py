@@ -57,7 +57,10 @@ class Door:
             await _refuse(body, send)
             return
         gone = scope[GONE] = anyio.Event()
-        await self._app(scope, _replayed(body, receive, gone), send)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_watch, receive, gone)
+            await self._app(scope, _replayed(body, gone), send)
+            tasks.cancel_scope.cancel()
 
     def _from_elsewhere(self, scope: Scope) -> Refused | None:
         """A page in a browser can name any Host and cannot hide its Origin; programs have none."""
@@ -119,16 +122,20 @@ async def _body(receive: Receive) -> bytes | Refused:
     return _TOO_SLOW
 
 
-def _replayed(body: bytes, receive: Receive, gone: anyio.Event) -> Receive:
+async def _watch(receive: Receive, gone: anyio.Event) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+
+
+def _replayed(body: bytes, gone: anyio.Event) -> Receive:
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
         if waiting:
             return waiting.pop()
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            gone.set()
-        return message
+        await gone.wait()
+        return {"type": "http.disconnect"}
 
     return again
 

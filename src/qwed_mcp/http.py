@@ -73,6 +73,8 @@ async def _serve(
     origins = [f"http://{host}" for host in hosts]
     app = build(settings, chosen, caller_of, kept).streamable_http_app(
         streamable_http_path=PATH,
+        # One answer to one request: what a script prints may be larger than clients take in one event of a stream.
+        json_response=True,
         max_request_body_size=MAX_BODY,
         max_sessions=MAX_SESSIONS,
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from qwed_mcp import texts
+from qwed_mcp.decisions import log
 from qwed_mcp.sandbox.outcome import Chosen, Ended, Job, Limits, Outcome, Unavailable
 
 _LAST_SECONDS = 5.0
@@ -164,16 +165,21 @@ class Jobs:
             job = self._queue.popleft()
             job.state = JobState.RUNNING
             thread = threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True)
-            self._threads.add(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                job.state, job.result, job.ended_at = JobState.FAILED, _BROKEN.encode(), self._monotonic()
+            else:
+                self._threads.add(thread)
 
     def _run(self, job: _Kept) -> None:
         try:
-            ended = self._outcome(job)
-            self._end(job, *ended)
+            self._end(job, *self._outcome(job))
+        except OSError as error:
+            log("sandbox failed", job_id=job.id, kind=type(error).__name__)
         finally:
             # Whatever a sandbox raises, the job is over and its place is free.
-            self._end(job, JobState.FAILED, "The job could not be run: the sandbox failed.")
+            self._end(job, JobState.FAILED, _BROKEN)
             with self._lock:
                 self._threads.discard(threading.current_thread())
                 self._fill()
@@ -215,6 +221,7 @@ class Jobs:
                 under_way.cancel()
 
 
+_BROKEN = "The job could not be run: the sandbox failed."
 _STATES = {Ended.TIMED_OUT: JobState.TIMED_OUT, Ended.CANCELLED: JobState.CANCELLED}
 
 
