@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from qwed_mcp import texts
 from qwed_mcp.decisions import log
-from qwed_mcp.sandbox.outcome import Chosen, Ended, Job, Limits, Outcome, Unavailable
+from qwed_mcp.sandbox.outcome import Chosen, Ended, Failed, Job, Limits, Outcome, Unavailable
 
 _LAST_SECONDS = 5.0
 """What is waited for processes to be dead when everything ends; a sandbox kills within one."""
@@ -175,7 +175,7 @@ class Jobs:
     def _run(self, job: _Kept) -> None:
         try:
             self._end(job, *self._outcome(job))
-        except OSError as error:
+        except (Failed, OSError) as error:
             log("sandbox failed", job_id=job.id, kind=type(error).__name__)
         finally:
             # Whatever a sandbox raises, the job is over and its place is free.
