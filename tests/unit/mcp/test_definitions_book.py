@@ -157,14 +157,14 @@ def test_the_book_is_its_owners_alone(book: Book, directory: Path):
 
 
 DAMAGES = {
-    "nothing": lambda text: "",
+    "nothing": lambda _: "",
     "half": lambda text: text[: len(text) // 2],
-    "no JSON": lambda text: "{}x",
+    "no JSON": lambda _: "{}x",
     "another server's": lambda text: text.replace('"server":"files"', '"server":"other"'),
     "another description": lambda text: text.replace("Reads a file.", "Reads no file."),
     "another digest": lambda text: text.replace('"digest":"', '"digest":"0'),
     "a member too many": lambda text: text.replace('{"server"', '{"x":1,"server"'),
-    "too deep": lambda text: "[" * 100_000,
+    "too deep": lambda _: "[" * 100_000,
     "of another version": lambda text: text.replace('"version":1', '"version":2'),
 }
 
