@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from qwed_mcp.settings import McpSettings
 
 PROGRAM = "qwed-mcp"
-SUBCOMMANDS: tuple[str, ...] = ()
+SUBCOMMANDS: tuple[str, ...] = ("qwed_mcp.security.command", "qwed_mcp.observability.command")
 """Modules whose `add_to(app)` adds a subcommand, in the order of `--help`."""
 REFUSED, CANNOT = 1, 2
 _TERMINAL = """\

@@ -14,13 +14,15 @@ MOST_MANIFEST = 1 << 20
 """Bytes of a manifest; one that is larger is not read."""
 
 
-def check_manifest_file(path: str | os.PathLike[str], guard: SkillProvenanceGuard | None = None) -> SkillVerdict:
+def check_manifest_file(
+    path: str | os.PathLike[str], guard: SkillProvenanceGuard | None = None, *, content: bytes | None = None
+) -> SkillVerdict:
     """What the guard says of the manifest in a file; what cannot be read in exactly one way is BLOCKED too."""
     try:
         manifest = read_json(_bytes_of(Path(path)), "the manifest")
     except (OSError, ValueError) as error:
         return blocked("", f"the manifest `{shown(Path(path).name)}` cannot be read: {_reason(error)}")
-    return (guard or SkillProvenanceGuard()).verify_skill(manifest)
+    return (guard or SkillProvenanceGuard()).verify_skill(manifest, content)
 
 
 def _bytes_of(path: Path) -> bytes:

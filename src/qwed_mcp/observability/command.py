@@ -1,0 +1,49 @@
+"""`qwed-mcp aibom`: the bill of materials of a run, on standard output."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from qwed_mcp.command import sorry
+
+_HELP = """Print the manifest of a run: its model, its verification engines and its MCP tools.
+
+Exit code: 0 it is printed, 2 a name cannot be used."""
+
+
+class Format(StrEnum):
+    """The forms of a bill of materials."""
+
+    QWED = "qwed"
+    CYCLONEDX = "cyclonedx"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("aibom", short_help="Print the bill of materials of a run.", help=_HELP)(_aibom)
+
+
+def _aibom(
+    model: Annotated[str, typer.Option(metavar="NAME", help="the model that was used, such as gpt-4o")],
+    engine: Annotated[list[str] | None, typer.Option(metavar="NAME", help="an engine; may be given again")] = None,
+    tool: Annotated[list[str] | None, typer.Option(metavar="NAME", help="an MCP tool; may be given again")] = None,
+    form: Annotated[Format, typer.Option("--format", help="the manifest, or a CycloneDX ML-BOM")] = Format.QWED,
+    spec_version: Annotated[str, typer.Option(metavar="VERSION", help="of CycloneDX: 1.6 or 1.7")] = "1.6",
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="CycloneDX without a time: the same components, the same bytes")
+    ] = False,
+) -> int:
+    from qwed_mcp.observability.aibom import AIBOMGenerator
+
+    generator = AIBOMGenerator()
+    try:
+        if form is Format.QWED:
+            typer.echo(str(generator.generate_manifest(model, engine, tool)))
+            return 0
+        bom = generator.generate_cyclonedx(model, engine, tool, spec_version=spec_version, reproducible=reproducible)
+    except ValueError as error:
+        sorry(error)
+    typer.echo(json.dumps(bom, indent=2))
+    return 0
