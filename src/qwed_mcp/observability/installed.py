@@ -2,7 +2,8 @@
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -73,8 +74,14 @@ def package_of(name: str) -> Package | None:
         return None
     if top == OURS or top.startswith(f"{OURS}_"):
         return package(OURS)
-    owners = importlib.metadata.packages_distributions().get(top, ())
+    owners = _owners().get(top, ())
     return package(owners[0]) if owners else None
+
+
+@cache
+def _owners() -> Mapping[str, Sequence[str]]:
+    """The distributions by what is imported from them; every file of each is looked at, so once is enough."""
+    return importlib.metadata.packages_distributions()
 
 
 def _is_here(module: str) -> bool:
