@@ -19,6 +19,8 @@ PROMISED = {
     "qwed_new.guards.code_guard": ["CodeGuard"],
     "qwed_new.guards.sql_guard": ["SQLGuard"],
     "qwed_new.core.tool_approval": ["ToolApprovalSystem"],
+    "qwed_mcp.observability.aibom": ["AIBOMGenerator"],
+    "qwed_mcp.security": ["SkillProvenanceGuard", "RiskBasedExecutionGateway"],
 }
 """Import names that exist, and what is imported from each."""
 
@@ -27,8 +29,6 @@ LATER = {
     "qwed_ucp": "UCPVerifier: the domain packs",
     "qwed_legal": "DeadlineGuard, CitationGuard and the others: the domain packs",
     "qwed_tax": "TaxVerifier: the domain packs",
-    "qwed_mcp.observability.aibom": "AIBOMGenerator: the MCP server",
-    "qwed_mcp.security": "SkillProvenanceGuard, RiskBasedExecutionGateway: the MCP server",
     "qwed_a2a": "A2AVerificationInterceptor: the messages between agents",
 }
 """Promised names that are not there yet, each with what it comes with; one that has come must leave this table."""
