@@ -1,9 +1,10 @@
 """Spec 9.7, environment integrity: what runs inside this interpreter before our first line does.
 
-Looked at are the `.pth` files of every site directory, `sitecustomize` and `usercustomize`, and the variables that
-load code. Hooks of common tools are known by what they say, never by the name of their file; any other is accepted
-by the SHA-256 of its content. A line that only adds a path is harmless unless anyone on the machine may write there:
-such a path comes last, so it cannot replace a module, and one that does not exist is ignored by Python.
+Looked at are the `.pth` files of every site directory, `sitecustomize` and `usercustomize`, what stands before the
+standard library on the path and could replace a module of it, and the variables that load code. Hooks of common tools
+are known by what they say, never by the name of their file; any other is accepted by the SHA-256 of its content. A line
+that only adds a path is harmless unless anyone on the machine may write there: such a path comes last, so it cannot
+replace a module, and one that does not exist is ignored by Python.
 Not looked at: the modules of installed packages and their compiled caches, which whoever may write them owns anyway.
 """
 
@@ -25,6 +26,12 @@ SETTING = "QWED_STARTUP_HOOKS_ALLOW"
 _SITE_NAMES = frozenset({"site-packages", "dist-packages"})
 _CUSTOMIZERS = ("sitecustomize", "usercustomize")
 _LIBRARY_VARIABLES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
+_PLACE_VARIABLES = {
+    "PYTHONHOME": "replaces the standard library",
+    "PYTHONPLATLIBDIR": "replaces the standard library",
+    "PYTHONPYCACHEPREFIX": "is where compiled modules are taken from",
+}
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +53,13 @@ def verify_environment(
 ) -> tuple[HookFinding, ...]:
     """Every unknown startup hook; without arguments, those of this very process."""
     importlib.invalidate_caches()
-    path = [each for each in (sys.path if search_path is None else search_path) if each]
+    searched = sys.path if search_path is None else search_path
+    path = [each for each in searched if each]
     directories = _site_directories() if site_directories is None else site_directories
     found = (
         *(finding for directory in directories for finding in _pth_findings(directory, path)),
         *(finding for name in _CUSTOMIZERS for finding in _customizer_findings(name, path)),
+        *(finding for directory in _before_the_standard_library(searched) for finding in _replacing(directory)),
         *_variable_findings(os.environ if environ is None else environ),
     )
     accepted = {each.strip().lower() for each in allow}
@@ -170,20 +179,51 @@ def _variable_findings(environ: Mapping[str, str]) -> Iterator[HookFinding]:
     startup = environ.get("PYTHONSTARTUP")
     if startup:
         yield HookFinding(startup, "runs in interactive interpreters (PYTHONSTARTUP)", _digest_of(startup))
-    home = environ.get("PYTHONHOME")
-    if home:
-        yield HookFinding(
-            home, "replaces the standard library (PYTHONHOME)", hashlib.sha256(os.fsencode(home)).hexdigest()
-        )
+    for variable, reason in _PLACE_VARIABLES.items():
+        if place := environ.get(variable):
+            yield HookFinding(place, f"{reason} ({variable})", _sha256_of(place))
+    yield from _warning_findings(environ.get("PYTHONWARNINGS", ""))
     for variable in _LIBRARY_VARIABLES:
         for library in environ.get(variable, "").replace(":", " ").split():
             yield HookFinding(library, f"is loaded into every process ({variable})", _digest_of(library))
 
 
+def _warning_findings(filters: str) -> Iterator[HookFinding]:
+    """The modules that are imported for a filter of warnings: its category is looked up where it is from."""
+    for each in filters.split(","):
+        module = [*each.split(":"), "", ""][2].strip().rpartition(".")[0]
+        if module:
+            yield HookFinding(module, "is imported at every start (PYTHONWARNINGS)", _sha256_of(module))
+
+
+def _before_the_standard_library(path: Sequence[str]) -> Sequence[str]:
+    """What is searched first: the directory of the program or the current one, and PYTHONPATH."""
+    places = [os.path.abspath(each) for each in path]
+    return places[: places.index(_STANDARD_LIBRARY)] if _STANDARD_LIBRARY in places else []
+
+
+def _replacing(directory: str) -> Iterator[HookFinding]:
+    try:
+        names = sorted({name.partition(".")[0] for name in os.listdir(directory)} & sys.stdlib_module_names)
+    except OSError:
+        return
+    if _anyone_may_write(directory):
+        reason = "is searched before the standard library, and anyone may put a module there"
+        yield HookFinding(directory, reason, _sha256_of(directory))
+    for name in names:
+        file = _origin(name, [directory])
+        if file:
+            yield HookFinding(file, f"replaces `{name}` of the standard library", _digest_of(file))
+
+
+def _sha256_of(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()
+
+
 def _digest_of(file: str) -> str:
     """The hash of the file's content, or of its name where the content is not ours to read."""
     content = _read(file)
-    return hashlib.sha256(os.fsencode(file) if content is None else content).hexdigest()
+    return _sha256_of(file) if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _read(file: str) -> bytes | None:

@@ -245,7 +245,10 @@ def test_a_customizer_of_any_kind_is_found(layout, name):
     assert [finding.path for finding in layout.verify()] == [str(layout.path / name)]
 
 
-@pytest.mark.parametrize("name", ["PYTHONSTARTUP", "PYTHONHOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"])
+LOADING = ("PYTHONSTARTUP", "PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONPYCACHEPREFIX", "LD_PRELOAD", "LD_AUDIT")
+
+
+@pytest.mark.parametrize("name", [*LOADING, "DYLD_INSERT_LIBRARIES"])
 def test_a_variable_that_loads_code_fails_and_an_empty_one_passes(layout, name):
     assert layout.verify(environ={name: "", "PYTHONPATH": "/x", "PATH": "/bin"}) == ()
     (finding,) = layout.verify(environ={name: "/opt/evil.so"})
@@ -380,3 +383,44 @@ def test_a_line_after_a_harmless_one_is_read(layout):
 
 def test_the_guard_takes_hashes_from_any_iterable(layout):
     assert StartupHookGuard(allow=["0" * 64, " AB "]).verify() == ()
+
+
+@pytest.mark.parametrize("name", ["json.py", "encodings/__init__.py", "ssl.so", "hashlib.pyc"])
+def test_what_replaces_a_module_of_the_standard_library_is_found_where_it_would_be_searched_first(tmp_path, name):
+    first, library = tmp_path / "first", os.path.dirname(os.__file__)
+    file = first / name
+    file.parent.mkdir(parents=True)
+    file.write_text("import evil")
+    for harmless in ("qwed_skill.py", "json.txt", "json/data.csv" if name != "json.py" else "xml/data.csv"):
+        (first / harmless).parent.mkdir(exist_ok=True)
+        (first / harmless).touch()
+
+    def found(path, **given):
+        return verify_environment(site_directories=[], search_path=path, environ={}, **given)
+
+    (finding,) = found([str(first), library])
+    assert (finding.path, "of the standard library" in finding.reason) == (str(file), True)
+    assert finding.sha256 == hashlib.sha256(b"import evil").hexdigest()
+    assert found([str(first), library], allow=frozenset({finding.sha256})) == ()
+    assert found([library, str(first)]) == ()
+
+
+def test_a_place_where_anyone_may_put_a_module_is_not_searched_before_the_standard_library(tmp_path, monkeypatch):
+    place = tmp_path / "open"
+    place.mkdir()
+    library = os.path.dirname(os.__file__)
+    monkeypatch.chdir(place)
+    for first in (str(place), ""):
+        assert verify_environment(site_directories=[], search_path=[first, library], environ={}) == ()
+        place.chmod(0o1777)
+        (finding,) = verify_environment(site_directories=[], search_path=[first, library], environ={})
+        assert (finding.path, "anyone may put a module there" in finding.reason) == (str(place), True)
+        place.chmod(0o755)
+
+
+def test_a_module_that_a_filter_of_warnings_imports_is_found(layout):
+    filters = "error,ignore::DeprecationWarning,ignore:evil.text:UserWarning,always::evil.sub.Warned,ignore::x.Y:m:3"
+    findings = layout.verify(environ={"PYTHONWARNINGS": filters})
+    assert [finding.path for finding in findings] == ["evil.sub", "x"]
+    assert all("PYTHONWARNINGS" in finding.reason for finding in findings)
+    assert layout.verify(environ={"PYTHONWARNINGS": "error::ResourceWarning,,:"}) == ()
