@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from qwed.guards.tool_approval import folded
 from qwed.kernel.request import Action
 from qwed.words import EffectKind, Risk, tool_name
+
+if TYPE_CHECKING:
+    from qwed.kernel.judging.told import Told
 
 TOOL_CALL = "tool_call"
 
@@ -117,14 +120,19 @@ READING_VERBS = frozenset(
         "summarize",
     ]
 )
+DELETING = frozenset(
+    ["delete", "drop", "remove", "destroy", "purge", "truncate", "wipe", "erase", "unlink", "rm", "rmdir"]
+)
 _EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
-    _E.DELETE: frozenset(["delete", "drop", "remove", "destroy", "purge", "truncate", "wipe", "erase"]),
+    _E.DELETE: DELETING,
     _E.SPEND: frozenset(["money", "payment", "pay", "payout", "refund", "purchase", "wire"]),
     _E.ADMIN: frozenset(["shutdown", "revoke", "grant", "sudo"]),
     _E.COMMUNICATE: frozenset(
         {"send", "email", "mail", "sms", "notify", "post", "publish", "tweet", "share", "upload", "export", "forward"}
     ),
-    _E.EXECUTE: frozenset(["exec", "execute", "eval", "shell", "spawn"]),
+    _E.EXECUTE: frozenset(
+        ["exec", "execute", "eval", "shell", "spawn", "bash", "zsh", "powershell", "terminal", "subprocess", "ssh"]
+    ),
 }
 _DESTROYING = ("delete", "destroy", "truncate", "purge", "wipe", "erase")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
@@ -139,6 +147,10 @@ class Subject(NamedTuple):
     base: Risk
     effect: EffectKind | None
     is_tool: bool
+    custom: bool = False
+    """Whether nobody described the tool: then it is judged by what its names and values tell."""
+    told: "Told | None" = None
+    """The text of a custom tool's call that would be run."""
 
 
 def words_of(name: str) -> list[str]:
@@ -168,10 +180,6 @@ def resembles_built_in(name: str) -> bool:
     return any(each in TOOLS and each not in own for each in tool_name.readings(plain))
 
 
-_READS_TEXT = frozenset({"sql", "code", SHELL})
-"""Who judges the text of a call by what it says, whoever would run it."""
-
-
 def built_in_of(name: str) -> Tool | None:
     """The built-in tool whose very name a server gives its own; a dangerous one before any other."""
     found = [TOOLS[each] for each in tool_name.readings(name) if each in TOOLS]
@@ -182,17 +190,16 @@ def custom_tool(name: str) -> Tool:
     """The row of a tool nobody described: a built-in one's if it is called so, LOW if it only reads, else MEDIUM."""
     known = built_in_of(name)
     if known is not None:
-        engine = known.verification_engine if known.verification_engine in _READS_TEXT else None
-        return msgspec.structs.replace(known, name=name, verification_engine=engine)
+        return msgspec.structs.replace(known, name=name, verification_engine=None)
     effect = effect_in_name(name)
     return Tool(name=name, risk_level="low" if effect is EffectKind.READ else "medium", effect=effect)
 
 
 def subject_of(name: str, row: Tool, action: Action) -> Subject:
-    """Who judges this call of `name`."""
+    """Who judges this call of a tool that somebody described."""
     judge = row.verification_engine or TOOL
     has_text = any(text_of(action, field) for field in ("query", "code"))
-    if judge in OPTIONAL_ENGINE and not has_text and tool_name.bare(name) not in NEEDS_QUERY:
+    if judge in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
         judge = TOOL
     is_tool = action.type == TOOL_CALL or judge in (TOOL, PATH, SHELL)
     return Subject(name, row, judge, row.risk, row.effect, is_tool)

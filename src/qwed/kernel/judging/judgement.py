@@ -15,6 +15,7 @@ import msgspec
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import read_content
+from qwed.kernel.judging.told import at_place
 from qwed.kernel.keeping.hiding import Hiding
 from qwed.kernel.keeping.masking import masked
 from qwed.kernel.keeping.payload import Payload, encoded, shown_action
@@ -140,7 +141,13 @@ def _refused_by_permission(case: Case, error: Problem | None) -> Verification | 
 
 
 def _verified_query(case: Case) -> str | None:
-    return text_of(case.executable or case.action, "query") or None
+    told = None if case.subject is None else case.subject.told
+    if told is None:
+        return text_of(case.executable or case.action, "query") or None
+    if case.executable is None:
+        return told.said or None
+    text = at_place(msgspec.json.decode(case.executable.canonical), told.place)
+    return text if isinstance(text, str) else None
 
 
 def _assessment_of(case: Case, decision: Decision) -> RiskAssessment:

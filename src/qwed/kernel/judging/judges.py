@@ -7,19 +7,21 @@ from itertools import islice
 from qwed.guards import path as paths
 from qwed.guards.files import file_effects
 from qwed.kernel.case import Case
-from qwed.kernel.judging.reach import MOST_FILES, named_files
+from qwed.kernel.judging.reach import named_files
 from qwed.kernel.judging.stray import has_statement
+from qwed.kernel.judging.touched import COPYING, MOST_FILES, MOST_TOLD, MOVING, WRITING, touched, with_reach
 from qwed.kernel.tools import ONLY_READ, PATH, TOOL, text_of, words_of
 from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
 from qwed.words.tool_name import bare
 
-MOST_TOLD = 100
-"""Grave files of one call that are told one by one: the first says how grave it is."""
+WRITES = WRITING | MOVING | COPYING
 
 
 def judge_tool(case: Case) -> Verdict:
     """VERIFIED when nothing about the call itself is wrong; its effect is its row's."""
     subject = case.subject
+    if subject.custom:
+        return _judge_custom(case)
     if subject.row.verification_engine == "sql" and has_statement(case.action):
         return _unverified_statement(subject.name)
     target = text_of(case.action, "target")
@@ -32,19 +34,42 @@ def judge_tool(case: Case) -> Verdict:
     )
 
 
+def _judge_custom(case: Case) -> Verdict:
+    """What nobody described is judged by its name here, and by what it touches afterwards, whoever judged it."""
+    subject = case.subject
+    if subject.told is not None:
+        return Verdict(
+            status=Status.INCONCLUSIVE,
+            engine=TOOL,
+            message="nobody can tell what would be run: describe the tool in the registry, or say it plainly",
+            effects=(Effect(EffectKind.UNRESOLVED, subject.name),),
+            checks_failed=("text_resolved",),
+        )
+    return Verdict(status=Status.VERIFIED, engine=TOOL, checks_passed=("tool_allowed", "tool_not_blocked"))
+
+
+def with_touched(case: Case, verdict: Verdict) -> Verdict:
+    """The verdict with what a custom tool says it does and would touch, and what the addresses in it make of it."""
+    subject = case.subject
+    if subject.custom:
+        target = text_of(case.action, "target") or subject.name
+        said = () if subject.effect is None else (Effect(subject.effect, target),)
+        verdict = replace(verdict, effects=tuple(dict.fromkeys((*said, *verdict.effects, *touched(case)))))
+    if any(effect.kind is EffectKind.NETWORK for effect in verdict.effects):
+        return replace(verdict, effects=tuple(dict.fromkeys(with_reach(verdict))))
+    return verdict
+
+
 def _grave_files(case: Case) -> Iterator[Effect]:
     """What a file that the call names makes of it, whatever the tool: a secret touched, a program planted."""
     if case.subject.name in ONLY_READ:
         return
-    writes = case.subject.effect is EffectKind.WRITE or _WRITING.intersection(words_of(bare(case.subject.name)))
+    writes = case.subject.effect is EffectKind.WRITE or WRITES.intersection(words_of(bare(case.subject.name)))
     for count, file in enumerate(named_files(case.action)):
         if count == MOST_FILES:
             yield Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files")
             return
         yield from file_effects(EffectKind.WRITE if writes else EffectKind.READ, file)[1:]
-
-
-_WRITING = frozenset({"write", "save", "create", "edit", "append", "update", "put", "store", "copy", "move", "install"})
 
 
 def _unverified_statement(tool: str) -> Verdict:

@@ -5,6 +5,7 @@ could open or connect to.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -12,18 +13,16 @@ from qwed.guards import path as paths
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import name_at
+from qwed.kernel.judging.naming import read_name
+from qwed.kernel.judging.touched import MOST_FILES
 from qwed.kernel.request import Action
 from qwed.kernel.tools import ONLY_READ
 from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
 
-MOST_FILES = 1000
-
 _JUDGED_BY_EFFECTS = frozenset({"code", "shell"})
-_FILE_NAMES = frozenset({"path", "paths", "file", "files", "filepath", "filename", "file_path", "dir", "directory"})
-_HOST_NAMES = frozenset(
-    {"url", "urls", "uri", "host", "hostname", "domain", "endpoint", "link", "proxy", "webhook", "server", "address"}
+_PATH_LIKE = re.compile(
+    r"\s*(?:[/~\\]|\.\.?(?:[/\\]|$)|[A-Za-z]:[\\/]|file:)|[/\\]\.\.(?:[/\\]|$)|%(?:25)*(?:2e|2f|5c)", re.IGNORECASE
 )
-_PATH_LIKE = re.compile(r"\s*(?:[/~\\]|\.\.?(?:[/\\]|$)|[A-Za-z]:[\\/]|file:)|[/\\]\.\.(?:[/\\]|$)", re.IGNORECASE)
 _ADDRESS_LIKE = re.compile(r"://|^\s*(?:https?|wss?|ftp):|^\s*//", re.IGNORECASE)
 _HOST = re.compile(r"[A-Za-z0-9.-]+")
 _MISREAD = re.compile(r"[\x00-\x20\\@]|[^\x00-\x7f]")
@@ -48,16 +47,34 @@ def held_to_reach(case: Case, verdict: Verdict) -> Verdict:
 def _files(case: Case, verdict: Verdict) -> Iterable[str]:
     if case.subject.judge in _JUDGED_BY_EFFECTS:
         yield from (effect.target for effect in verdict.effects if effect.kind in ON_FILES and effect.target)
-    if not case.subject.is_tool or case.subject.judge == "shell":
-        return
-    if case.action.target and _PATH_LIKE.search(case.action.target):
+    if case.action.target and case.subject.is_tool and _is_path_like(case.action.target):
         yield case.action.target
-    for path, text in strings_in(case.action.parameters):
-        named = name_at(path).lower() in _FILE_NAMES and text != name_at(path)
+    for path, text in _texts(case):
+        name = read_name(name_at(path))
+        named = name.file and text != name_at(path)
         if text.lower().startswith("file:"):
             yield "/" + text[5:].lstrip("/")
-        elif (named or _PATH_LIKE.search(text)) and not _ADDRESS_LIKE.search(text):
+        elif name.content and not _ONE_WORD.fullmatch(text, 0, paths.MAX_LENGTH):
+            continue  # what is written or sent, and not where to
+        elif (named or _is_path_like(text)) and not _ADDRESS_LIKE.search(text):
             yield text
+
+
+def _is_path_like(text: str) -> bool:
+    if _PATH_LIKE.search(text):
+        return True
+    return not text.isascii() and _PATH_LIKE.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+def _texts(case: Case) -> Iterable[tuple[str, str]]:
+    """The texts that a tool could open or connect to; what is run was judged by what it would do."""
+    subject = case.subject
+    if not subject.is_tool or (subject.judge == "shell" and not subject.custom):
+        return
+    told = subject.told
+    for path, text in strings_in(case.action.parameters):
+        if told is None or (text not in (told.said, told.text) and not read_name(name_at(path)).command):
+            yield path, text
 
 
 _ONE_WORD = re.compile(r"(?=.*[/\\])\S+")
@@ -67,20 +84,19 @@ def named_files(action: Action) -> Iterable[str]:
     """The texts of a tool call that name a file, by the name they stand under or by being one path and no more."""
     named = [("target", action.target)] if action.target else []
     for path, text in (*named, *strings_in(action.parameters)):
-        name = name_at(path).lower()
+        name = name_at(path)
         local = "://" not in text or text.lower().startswith("file:")
-        if local and ((name in _FILE_NAMES and text != name) or _ONE_WORD.fullmatch(text, 0, paths.MAX_LENGTH)):
+        if local and ((read_name(name).file and text != name) or _ONE_WORD.fullmatch(text, 0, paths.MAX_LENGTH)):
             yield text
 
 
 def _addresses(case: Case, verdict: Verdict) -> Iterable[str]:
     yield from (effect.target for effect in verdict.effects if effect.kind is EffectKind.NETWORK)
-    if not case.subject.is_tool or case.subject.judge == "shell":
-        return
-    if case.action.target and _ADDRESS_LIKE.search(case.action.target):
+    if case.action.target and case.subject.is_tool and _ADDRESS_LIKE.search(case.action.target):
         yield case.action.target
-    for path, text in strings_in(case.action.parameters):
-        named = name_at(path).lower() in _HOST_NAMES and text != name_at(path)
+    for path, text in _texts(case):
+        name = read_name(name_at(path))
+        named = (name.url or name.host) and text != name_at(path)
         if (named or _ADDRESS_LIKE.search(text)) and not text.lower().startswith("file:"):
             yield text
 

@@ -26,16 +26,23 @@ _BEFORE = re.compile(
 """What a database passes over; of a comment that MySQL runs, its beginning. Possessive: read once, however long."""
 _LONGEST = 4096
 """Characters of a statement that are looked at to tell that it is one."""
-_THING = r"(?:table|database|schema|view|index|user|role|column|function|procedure|trigger|sequence)"
+_THING = (
+    r"(?:table|database|schema|view|index|user|role|column|function|procedure|trigger|sequence|materialized\s+view"
+    r"|extension|tablespace|synonym|publication|subscription|system)\b"
+)
+_OF_A_KIND = r"(?:(?:global|local|unique|virtual|external|unlogged|temp\w*)\s+)*"
 _STATEMENT = re.compile(
     rf"(?:drop\s+{_THING}|delete\s+from|truncate\s+\S|insert\s+into|update\s+\S+\s+set|alter\s+{_THING}"
-    rf"|create\s+(?:or\s+replace\s+)?(?:temp\w*\s+)?{_THING}|grant\s+\S+|revoke\s+\S+|merge\s+into|replace\s+into"
+    rf"|create\s+(?:or\s+(?:replace|alter)\s+)?{_OF_A_KIND}{_THING}|grant\s+\S+|revoke\s+\S+|merge\s+into|replace\s+into"
     r"|select\s+\S.*\bfrom\b|select\s+\w+\s*\(|with\s+\w+\s+as\s*\(|exec(?:ute)?\s+\w+|call\s+\w+\s*\("
-    r"|copy\s+\S+\s+(?:to|from)\s+(?:program|'|stdin|stdout)|attach\s+(?:database\s+)?'|do\s+(?:language\s+\w+\s+)?[$']"
+    r"|copy\s+(?:\S+|\(.*\)|\S+\s*\([^)]*\))\s+(?:to|from)\s+(?:program|'|stdin|stdout)|attach\s+(?:database\s+)?'|do\s+(?:language\s+\w+\s+)?[$']"
     r"|lock\s+table\s|set\s+(?:local\s+|session\s+)?role\s+\S+\s*;?\s*$|vacuum(?:\s+(?:full|into)\b|\s*;)"
     r"|(?:begin|start\s+transaction|commit|rollback)\s*;\s*(?:drop|delete|truncate|insert|update|alter|create|grant)\s"
     r"|explain\s+(?:\(?\s*analyze\b[^)]*\)?\s*)?(?:delete\s+from|update\s+\S+\s+set|insert\s+into|select\s+\S.*\bfrom\b)"
-    r"|load\s+(?:data|extension)\b|pragma\s+\w+\s*[=(])",
+    r"|load\s+(?:data|extension)\b|pragma\s+\w+\s*[=(]|declare\s+@|waitfor\s+delay|rename\s+table\s|set\s+global\s"
+    r"|refresh\s+materialized|install\s+(?:plugin|component)\s|reindex\s+(?:table|index|database|schema|system)\b"
+    r"|delete\s+\w+\s+where\b|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;?\s*$"
+    r"|merge\s+\w+\s+using\b|begin\s+(?:drop|delete|truncate|insert|alter)\s)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -44,6 +51,18 @@ def is_statement(text: str) -> bool:
     """Whether a database would take this text for a statement."""
     begins = _begins(text)
     return _STATEMENT.match(text[begins : begins + _LONGEST]) is not None
+
+
+def may_select(text: str) -> bool:
+    """Whether it may be a query that reads, or a sentence: only who parses it can tell."""
+    return _SELECTING.match(text, _begins(text)) is not None
+
+
+_SELECTING = re.compile(
+    r"select\b[^;]{0,4000}?(?:[(@*'\"=,]|\b(?:into|union|from)\b)|select\s+\S+\s*;?\s*$|values\s*\(|table\s+\w+\s*;?\s*$"
+    r"|with\s+(?:recursive\s+)?\S+[^;]{0,400}?\bas\b",
+    re.IGNORECASE,
+)
 
 
 def _begins(text: str) -> int:
@@ -68,6 +87,8 @@ def refuse_stray(action: Action, subject: Subject) -> Answer | None:
     strings = strings_in(action.parameters)
     if not strings.complete:
         return _refused("the parameters hold more than is read: send fewer of them", "parameters_readable")
+    if subject.custom:
+        return None
     if subject.judge == SHELL and any(text != path.rpartition(".")[2] for path, text in strings):
         return _refused("give the whole command in `query`, and no text beside it")
     if subject.judge == "sql" and has_statement(action):

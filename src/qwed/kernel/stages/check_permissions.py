@@ -4,6 +4,7 @@ from qwed.guards.secrets import mask
 from qwed.guards.tool_approval import ToolApprovalSystem
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.judging.custom import custom_subject
 from qwed.kernel.judging.stray import refuse_stray
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
@@ -38,18 +39,27 @@ def check_permissions(case: Case, services: Services) -> Case | Answer:
     refusal = _refuse_blocked(case, name, action.type)
     if refusal is not None:
         return refusal
-    row = _row_of(case, name, services)
-    if isinstance(row, Answer):
-        return row
-    subject = subject_of(name, row, action)
+    subject = _subject_of(case, name, services)
+    if isinstance(subject, Answer):
+        return subject
     refusal = (
         _refuse_engine(case, subject, services) or _refuse_two_readings(case, subject) or refuse_stray(action, subject)
     )
     return refusal or replace(case, subject=subject)
 
 
+def _subject_of(case: Case, name: str, services: Services) -> Subject | Answer:
+    row = services.tool(case.agent.organisation_id, name)
+    refusal = _refuse_tool(case, name, row)
+    if refusal is not None:
+        return refusal
+    if row is None:
+        return custom_subject(name, custom_tool(name), case.action)
+    return subject_of(name, row, case.action)
+
+
 def _refuse_two_readings(case: Case, subject: Subject) -> Answer | None:
-    fields = fields_judged(subject)
+    fields = () if subject.custom else fields_judged(subject)
     if len(readings(case.action, fields)) <= 1:
         return None
     return denied(
@@ -81,17 +91,16 @@ def _refuse_blocked(case: Case, *names: str) -> Answer | None:
     )
 
 
-def _row_of(case: Case, name: str, services: Services) -> Tool | Answer:
-    row = services.tool(case.agent.organisation_id, name)
+def _refuse_tool(case: Case, name: str, row: Tool | None) -> Answer | None:
     if row is None and resembles_built_in(name):
         return _unknown_tool(case, name)  # ruling 4.4: a spelling of another tool is no tool of its own
     allowed = case.agent.allowed_tools
     if allowed is None:
-        return row if row is not None else _unknown_tool(case, name)
+        return _unknown_tool(case, name) if row is None else None
     if case.agent.allows(name):
-        return row if row is not None else custom_tool(name)
+        return None
     if case.action.type != TOOL_CALL and row is not None and row.has_engine:
-        return row
+        return None
     return denied(
         ErrorCode.TOOL_NOT_ALLOWED,
         f"{quoted(name)} is not among the agent's allowed tools",

@@ -3,17 +3,21 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+import msgspec
+
 from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
 from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.content import read_content
-from qwed.kernel.judging.judges import JUDGES, refuse_secrets, with_stated
+from qwed.kernel.judging.judges import JUDGES, judge_tool, refuse_secrets, with_stated, with_touched
 from qwed.kernel.judging.reach import held_to_reach
+from qwed.kernel.judging.stray import may_select
+from qwed.kernel.judging.told import at_place, put_at
 from qwed.kernel.request import FILE, Action, read_action
 from qwed.kernel.services import Services
-from qwed.kernel.tools import repaired, text_of
+from qwed.kernel.tools import TOOL, repaired, text_of
 from qwed.waiting import Ticket
 from qwed.words import ErrorCode, Status, Verdict
 
@@ -30,14 +34,17 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 
 
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
-    # What is stated has no file and no address: it is told after those were held to the agent's reach.
-    told = with_stated(case, held_to_reach(case, verdict))
+    # What is read off a name, or stated, is no file and no address: it is told after those were held to the reach.
+    told = with_stated(case, with_touched(case, held_to_reach(case, verdict)))
     return replace(case, verdict=refuse_secrets(case, told))
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
     try:
         verdict = await _verdict_on(case, case.action, services)
+        if _is_a_sentence(case, verdict):
+            case = replace(case, subject=case.subject._replace(judge=TOOL, told=None))
+            return _with_verdict(case, judge_tool(case))
         if verdict.status is Status.FAILED and verdict.corrected is not None:
             return await _try_repair(case, verdict, services)
     except PoolFull:
@@ -45,10 +52,19 @@ async def _ask_engine(case: Case, services: Services) -> Case | Answer:
     return _with_verdict(case, verdict)
 
 
+def _is_a_sentence(case: Case, verdict: Verdict) -> bool:
+    """Whether what began like a query that reads, under a name that tells of no SQL, is none: `select a hotel`."""
+    told = case.subject.told
+    if told is None or told.sure or verdict.status is not Status.FAILED:
+        return False
+    return verdict.checks_failed == ("syntax_valid",) and may_select(told.text)
+
+
 async def _verdict_on(case: Case, action: Action, services: Services) -> Verdict:
-    question = Question(
-        case.agent.organisation_id, case.subject.judge, action.hash, _request_of(case, action), case.agent_id
-    )
+    told = case.subject.told
+    # The same action of a tool that is described since is read in another place.
+    place = action.hash if told is None else f"{action.hash} at {told.place}"
+    question = Question(case.agent.organisation_id, case.subject.judge, place, _request_of(case, action), case.agent_id)
     asked = services.engines.ask(question)
     if not isinstance(asked, Ticket):
         return asked
@@ -59,7 +75,7 @@ async def _verdict_on(case: Case, action: Action, services: Services) -> Verdict
 
 async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
     """Ruling 4.12: a repair counts only when it verifies itself."""
-    corrected = repaired(case.action, verdict.corrected or {})
+    corrected = _repaired(case, verdict.corrected or {})
     action = read_action(corrected)
     if isinstance(action, Answer):
         return _with_verdict(case, verdict)
@@ -79,7 +95,22 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
     return _with_verdict(replace(case, corrected=corrected, executable=action), joined)
 
 
+def _repaired(case: Case, fields: Mapping[str, Any]) -> dict[str, Any]:
+    told = case.subject.told
+    if told is None:
+        return repaired(case.action, fields)
+    (text,) = fields.values()
+    members: dict[str, Any] = put_at(msgspec.json.decode(case.action.canonical), told.place, text)
+    return members
+
+
 def _request_of(case: Case, action: Action) -> EngineRequest:
+    told = case.subject.told
+    if told is not None:
+        text = told.text if action is case.action else at_place(msgspec.json.decode(action.canonical), told.place)
+        if told.judge == "code":
+            return EngineRequest(code=text, parameters={"language": told.language}, policy=_policy_of(case))
+        return EngineRequest(query=text, policy=_policy_of(case))
     return EngineRequest(
         query=text_of(action, "query"),
         code=text_of(action, "code"),

@@ -1,0 +1,240 @@
+"""The one text of a custom tool's call that somebody would run: a statement, a command or code, told by its name.
+
+Nobody described the tool, so what its parameters are called is all there is to go by. What may be run is judged by who
+judges such text; what nobody can read is UNRESOLVED. Who knows better describes the tool in the registry: its row wins.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from qwed.guards.code_words import LANGUAGE_ALIASES
+from qwed.guards.text import MAX_DEPTH, MAX_STRINGS, strings_in
+from qwed.kernel.judging.content import name_at
+from qwed.kernel.judging.naming import Name, read_name
+from qwed.kernel.judging.stray import is_statement, may_select
+from qwed.kernel.request import Action
+from qwed.kernel.tools import READING_VERBS, SHELL, TOOL, words_of
+from qwed.words.tool_name import bare
+
+Place = tuple[str | int, ...]
+"""Where in the action a text stands: `("parameters", "sql")`, `("query",)`."""
+
+LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
+
+
+class Told(NamedTuple):
+    """A text that would be run, and who judges it; TOOL where nobody can."""
+
+    judge: str
+    place: Place
+    said: str
+    """The text as it was said: what may be run."""
+    text: str
+    """The text as it is judged: a command with its arguments and the directory it runs in."""
+    language: str | None = None
+    sure: bool = True
+    """False where only the text itself, and no name, tells that it is SQL."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is code, of which nothing better is known than that it is run."""
+        return self.judge == "code" or self.language is not None
+
+
+class ToolName(NamedTuple):
+    """What a tool's own name tells about the texts it takes."""
+
+    words: frozenset[str]
+    sql: bool
+    database: bool
+    language: str | None
+    reads: bool
+
+
+_SQL_TEXT = """
+sql postgres postgresql pg mysql mariadb sqlite sqlite3 duckdb mssql tsql plsql bigquery snowflake redshift clickhouse
+"""
+_SQL_WORDS = frozenset(_SQL_TEXT.split())
+_DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}
+_RUNS = frozenset({"read", "write", "run", "execute", "exec", "select", "raw", "sql", "do"})
+
+
+def read_tool_name(name: str) -> ToolName:
+    """What the tool's own name tells."""
+    words = words_of(bare(name))
+    told = frozenset(words)
+    runs_query = len(words) > 1 and words[-1] in ("query", "queries", "statement") and bool(_RUNS.intersection(words))
+    sql = runs_query or any(word in _SQL_WORDS or word.endswith("sql") for word in words)
+    language = next((_language(word) for word in words if _language(word)), None)
+    return ToolName(told, sql, sql or bool(_DATABASE_WORDS & told), language, bool(words) and words[0] in READING_VERBS)
+
+
+def _language(word: str) -> str | None:
+    known = LANGUAGE_ALIASES.get(word, {"nodejs": "javascript"}.get(word, word))
+    return known if known in LANGUAGES else None
+
+
+class _Member(NamedTuple):
+    place: Place
+    name: Name
+    value: Any
+    beside: Mapping[str, Any]
+    """The object it is a member of."""
+
+
+def texts_told(action: Action, tool: ToolName) -> list[Told]:
+    """Every text of the call that would be run; two are one too many."""
+    found: dict[tuple[str, str], Told] = {}
+    for member in _members(action):
+        for told in _told_in(member, tool):
+            found.setdefault((told.judge, told.text), told)
+    return list(found.values())
+
+
+def _members(action: Action) -> Iterator[_Member]:
+    fields = {"query": action.query, "code": action.code}
+    for field, text in fields.items():
+        if text:
+            yield _Member((field,), read_name(field), text, fields)
+    waiting: list[tuple[Place, Any, int]] = [(("parameters",), action.parameters or {}, 0)]
+    seen = 0
+    # What is larger or deeper is refused as unreadable before anybody runs it.
+    while waiting and seen <= MAX_STRINGS:
+        place, value, depth = waiting.pop()
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, item in pairs:
+            seen += 1
+            if isinstance(value, Mapping):
+                yield _Member((*place, key), read_name(str(key)), item, value)
+            if isinstance(item, Mapping | list | tuple) and depth < MAX_DEPTH:
+                waiting.append(((*place, key), item, depth + 1))
+
+
+def _told_in(member: _Member, tool: ToolName) -> Iterator[Told]:
+    name, value = member.name, member.value
+    if not value or not isinstance(value, str | list | tuple | Mapping):
+        return
+    if name.query:
+        yield from _statements(member, tool)
+    elif name.command:
+        yield _command(member, tool)
+    elif name.code and isinstance(value, str):
+        yield from _code(member, tool)
+
+
+def _statements(member: _Member, tool: ToolName) -> Iterator[Told]:
+    sure = tool.sql or member.name.sql
+    texts = [(member.place, member.value)]
+    if isinstance(member.value, list | tuple):
+        texts = [((*member.place, at), each) for at, each in enumerate(member.value)]
+    for place, text in texts:
+        if isinstance(text, str) and text and (sure or is_statement(text) or may_select(text)):
+            yield Told("sql", place, text, text, sure=sure)
+
+
+_ONE_WORD = re.compile(r"[\w.-]{0,64}")
+
+
+def _code(member: _Member, tool: ToolName) -> Iterator[Told]:
+    languages = {_language(member.name.plain.rpartition("_")[2]), tool.language, *_stated_languages(member.beside)}
+    known = languages - {None}
+    if not known and _ONE_WORD.fullmatch(member.value):
+        return  # a country, an error, a voucher: one word by itself does nothing
+    language = known.pop() if len(known) == 1 else None
+    judge = "code" if language in LANGUAGES else TOOL
+    yield Told(judge, member.place, member.value, member.value, language or "")
+
+
+def _stated_languages(beside: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("language", "lang", "runtime", "interpreter"):
+        stated = beside.get(name)
+        if isinstance(stated, str) and stated:
+            yield _language(stated.strip().lower()) or stated
+
+
+def _command(member: _Member, tool: ToolName) -> Told:
+    value = member.value
+    stated = {*_stated_languages(member.beside), tool.language} - {None, "bash", "sql"}
+    if "script" in member.name.plain and stated and isinstance(value, str):
+        return next(_code(member, tool), Told(TOOL, member.place, value, value))
+    line = value if isinstance(value, str) else _line_of(value, several=member.name.plain.endswith("s"))
+    if line is None:
+        return Told(TOOL, member.place, "", "")
+    whole = _with_surroundings(line, member)
+    said = value if isinstance(value, str) else line
+    return Told(TOOL, member.place, said, said) if whole is None else Told(SHELL, member.place, said, whole)
+
+
+def _line_of(value: Any, *, several: bool) -> str | None:
+    """One command as words, or several as lines; both where it could be either."""
+    if not isinstance(value, Sequence) or not all(isinstance(each, str | int | float) for each in value):
+        return None
+    words = [str(each) for each in value]
+    as_words = shlex.join(words)
+    if not several or len(words) < 2:
+        return as_words
+    as_lines = "\n".join(words)
+    return as_lines if re.search(r"\s", words[0]) else f"{as_lines}\n{as_words}"
+
+
+_ARGUMENTS = ("args", "arguments", "argv", "params", "flags", "options")
+_DIRECTORIES = ("cwd", "workdir", "working_directory", "working_dir", "workingDirectory", "directory", "dir")
+_INPUTS = ("stdin", "input")
+_VARIABLES = ("env", "environment", "env_vars")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+def _with_surroundings(line: str, member: _Member) -> str | None:
+    """The command as it would run; None where something beside it decides what is run."""
+    beside = {name: value for name, value in member.beside.items() if value and name != member.place[-1]}
+    if any(name in beside for name in _INPUTS):
+        return None
+    for name in _ARGUMENTS:
+        if name in beside:
+            more = beside[name] if isinstance(beside[name], str) else _line_of(beside[name], several=False)
+            if more is None:
+                return None
+            line = f"{line} {more}"
+    before = _before(beside)
+    return None if before is None else "\n".join([*before, line])
+
+
+def _before(beside: Mapping[str, Any]) -> list[str] | None:
+    lines = []
+    for name in _VARIABLES:
+        if name in beside and not isinstance(beside[name], Mapping):
+            return None
+        for variable, value in beside.get(name, {}).items():
+            if not _VARIABLE.fullmatch(variable):
+                return None
+            lines.append(f"export {variable}={shlex.quote(str(value))}")
+    return lines + [f"cd {shlex.quote(str(beside[name]))}" for name in _DIRECTORIES if name in beside]
+
+
+def has_stray_statement(action: Action, tool: ToolName, told: Told | None) -> bool:
+    """Whether a tool of a database is given a statement under a name that tells of none."""
+    strings = strings_in(action.parameters)
+    names = [(read_name(name_at(path)), text) for path, text in strings]
+    if not (tool.database or any(name.database for name, _text in names)):
+        return False
+    said = None if told is None else told.said
+    return any(text != said and not name.content and is_statement(text) for name, text in names)
+
+
+def at_place(members: Any, place: Place) -> Any:
+    """What stands there."""
+    for key in place:
+        members = members[key]
+    return members
+
+
+def put_at(members: Any, place: Place, value: Any) -> Any:
+    """The members with `value` in that place."""
+    if not place:
+        return value
+    first, *rest = place
+    changed = list(members) if isinstance(members, list) else dict(members)
+    changed[first] = put_at(changed[first], tuple(rest), value)  # type: ignore[index]
+    return changed

@@ -1,0 +1,143 @@
+"""What a custom tool's call would touch, told by its verb and by the values that name files and addresses."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from qwed.guards import path as paths
+from qwed.guards.address import Reach, reach_of
+from qwed.guards.files import file_effects
+from qwed.guards.text import strings_in
+from qwed.kernel.case import Case
+from qwed.kernel.judging.content import name_at
+from qwed.kernel.judging.naming import Name, read_name
+from qwed.kernel.tools import DELETING, words_of
+from qwed.words import Effect, EffectKind, Verdict
+from qwed.words.tool_name import bare
+
+MOST_FILES = 1000
+MOST_TOLD = 100
+"""Effects of a kind that are told one by one."""
+
+_WRITING_TEXT = """
+write save create edit append update put store install replace insert patch modify overwrite touch mkdir download
+extract unzip apply change set generate add commit checkout reset clone restore init build make render convert record
+"""
+WRITING = frozenset(_WRITING_TEXT.split())
+MOVING = frozenset({"move", "rename", "mv"})
+COPYING = frozenset({"copy", "cp", "duplicate", "backup", "link", "symlink"})
+_ABOUT_FILES = frozenset({"file", "files", "directory", "directories", "dir", "folder", "folders", "path", "fs"})
+
+_E = EffectKind
+_Deeds = tuple[tuple[EffectKind, ...], tuple[EffectKind, ...]]
+"""What is done to a file, and what to one that stands where something goes to."""
+_READ: _Deeds = ((_E.READ,), (_E.READ,))
+_DEEDS: tuple[tuple[frozenset[str], _Deeds], ...] = (
+    (DELETING, ((_E.DELETE,), (_E.DELETE,))),
+    (MOVING, ((_E.DELETE,), (_E.WRITE,))),
+    (COPYING, ((_E.READ,), (_E.WRITE,))),
+    (WRITING, ((_E.WRITE,), (_E.WRITE,))),
+)
+
+
+class _Text(NamedTuple):
+    name: Name
+    text: str
+
+
+_PATH_AT_START = re.compile(r"(?:[/~\\]|\.\.?[/\\]|[A-Za-z]:[\\/]|file:)", re.IGNORECASE)
+_FILE_LIKE = re.compile(r"[^\s]*[/\\~][^\s]*|[\w.-]+\.\w{1,8}|\.\.?")
+_ONE_WORD = re.compile(r"\S+")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+|//[^/\s]\S*")
+_HOST_LIKE = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*://|//).*|localhost(?::\d+)?(?:/.*)?|[\w.-]+\.[A-Za-z]{2,}(?::\d+)?(?:/.*)?|[\[\]:.0-9a-fx]+",
+    re.IGNORECASE,
+)
+
+
+def touched(case: Case) -> tuple[Effect, ...]:
+    """The effects on the files and addresses that the call names."""
+    texts = list(_texts(case))
+    words = frozenset(words_of(bare(case.subject.name)))
+    files = [each for each in texts if names_file(each, words)]
+    if len(files) > MOST_FILES:
+        return (Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files"),)
+    addresses = [Effect(EffectKind.NETWORK, each.text) for each in texts if _names_address(each)]
+    return (*_told(_done_to(files, words)), *addresses[:MOST_TOLD])
+
+
+def _texts(case: Case) -> Iterator[_Text]:
+    told = case.subject.told
+    run = () if told is None else (told.said, told.text)
+    if case.action.target:
+        yield _Text(read_name("target"), case.action.target)
+    for path, text in strings_in(case.action.parameters):
+        name = read_name(name_at(path))
+        if text and text not in run and not (told is not None and name.command):
+            yield _Text(name, text)
+
+
+def _done_to(files: list[_Text], words: frozenset[str]) -> Iterator[Effect]:
+    deeds = next((deeds for verbs, deeds in _DEEDS if not verbs.isdisjoint(words)), _READ)
+    goals = [file for file in files if file.name.goal]
+    # Where nobody can tell what is the source and what the goal, each file is both.
+    mixed = deeds[0] != deeds[1] and not goals
+    for file in files:
+        found = paths.resolve(file.text, None)
+        where = file.text if found.place is paths.Place.UNRESOLVABLE else found.path
+        kinds = (*deeds[0], *deeds[1]) if mixed else deeds[file.name.goal]
+        for kind in kinds:
+            yield from file_effects(kind, where)
+
+
+def _told(effects: Iterable[Effect]) -> Iterator[Effect]:
+    """The effects, of each kind the first so many: the others are no graver."""
+    counts: dict[EffectKind, int] = {}
+    for effect in dict.fromkeys(effects):
+        counts[effect.kind] = counts.get(effect.kind, 0) + 1
+        if counts[effect.kind] <= MOST_TOLD:
+            yield effect
+
+
+def names_file(each: _Text, words: frozenset[str] = frozenset()) -> bool:
+    """Whether a text names a file: by its own name, or by looking like nothing else."""
+    name, text = each
+    if len(text) > paths.MAX_LENGTH and not name.file:
+        return False
+    if text.lower().startswith("file:"):
+        return True
+    if "://" in text or text == name.plain:
+        return False
+    if name.file:
+        return True
+    if name.content:
+        return _PATH_AT_START.match(text) is not None and _ONE_WORD.fullmatch(text) is not None
+    if name.perhaps_file and (_ABOUT_FILES & words or _FILE_LIKE.fullmatch(text)):
+        return True
+    return _PATH_AT_START.match(text) is not None and not text.startswith("//")
+
+
+def _names_address(each: _Text) -> bool:
+    name, text = each
+    if text.lower().startswith("file:") or len(text) > paths.MAX_LENGTH or text == name.plain:
+        return False
+    if _ADDRESS.fullmatch(text.strip()):
+        return True
+    if name.url:
+        return _ONE_WORD.fullmatch(text) is not None
+    return name.host and _HOST_LIKE.fullmatch(text.strip()) is not None
+
+
+_GRAVE = {
+    Reach.METADATA: EffectKind.SECRET,
+    # Whoever reaches a service of the house is taken for one of it, and may change what it keeps.
+    Reach.INTERNAL: EffectKind.WRITE,
+    Reach.UNCLEAR: EffectKind.UNRESOLVED,
+}
+
+
+def with_reach(verdict: Verdict) -> tuple[Effect, ...]:
+    """The effects, and what the addresses among them make of the action."""
+    reached = dict.fromkeys(effect.target for effect in verdict.effects if effect.kind is EffectKind.NETWORK)
+    grave = (Effect(_GRAVE[reach], target) for target in reached if (reach := reach_of(target)) in _GRAVE)
+    return (*verdict.effects, *_told(grave))
