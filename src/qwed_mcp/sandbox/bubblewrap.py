@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from qwed_mcp.sandbox.command import Given, Tools, command
-from qwed_mcp.sandbox.handing import heard, holding, pipe, readable, starting
+from qwed_mcp.sandbox.handing import first_to_go, heard, holding, pipe, readable, starting
 from qwed_mcp.sandbox.outcome import Failed, Job, Limits
 from qwed_mcp.sandbox.supervision import Supervised
 from qwed_mcp.sandbox.usage import files_of, memory_of
@@ -77,7 +77,7 @@ class _Namespace:
     """Killing the first process of a pid namespace kills all of it; the descriptor cannot come to mean another one."""
 
     def __init__(self, main: subprocess.Popen[bytes], first: int, status: int) -> None:
-        self._main, self._first = main, first
+        self._main, self.first = main, first
         self._stack = ExitStack()
         self._handle = self._open(os.pidfd_open(first))
         # bubblewrap writes to it once more at the end, and would die of a pipe that nobody reads.
@@ -90,12 +90,12 @@ class _Namespace:
 
     def watch_files(self) -> None:
         """From now on, what the job writes counts as its memory."""
-        self._files = self._open(os.open(f"/proc/{self._first}/root/tmp", os.O_PATH | os.O_DIRECTORY))
+        self._files = self._open(os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY))
 
     def memory(self, limit: int) -> int:
         """Bytes of all processes and of the files they made."""
         files = 0 if self._files is None else files_of(self._files)
-        return files + memory_of(self._first, limit - files)
+        return files + memory_of(self.first, limit - files)
 
     def end(self) -> None:
         """Kill them all; the first is gone only when the last is."""
@@ -107,6 +107,9 @@ class _Namespace:
             self._main.wait(DEATH_SECONDS)
         except subprocess.TimeoutExpired:
             raise Failed("a job could not be ended: bubblewrap outlived it") from None
+        # In a container whose first process we are, it has become our child; elsewhere it is not ours to wait for.
+        with suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self._handle, os.WEXITED | os.WNOHANG)
 
     def close(self) -> None:
         """Close what was open to do so."""
@@ -119,6 +122,7 @@ def _reins(main: subprocess.Popen[bytes], status: int, go: int, said: int) -> _N
     try:
         # The first process waits for our word, so that the number is still its own when we ask for the descriptor.
         namespace = _Namespace(main, json.loads(heard(status, b"\n"))["child-pid"], status)
+        first_to_go(namespace.first)
         os.write(go, b"1")
         if heard(said, b"1"):
             namespace.watch_files()

@@ -53,7 +53,7 @@ def command(tools: Tools, view: View, limits: Limits, given: Given) -> list[str]
         *_shown(view),
         *("--proc", "/proc", *_hidden(), *_devices()),
         *("--perms", "0444", "--file", str(given.program), PROGRAM),
-        *("--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--setenv", "PATH", str(view.python.parent), "--setenv", "PYTHONPATH", search_path(view)),
         *("--seccomp", str(given.filter), "--json-status-fd", str(given.status), "--block-fd", str(given.go)),
         "--",

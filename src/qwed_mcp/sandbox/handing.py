@@ -10,6 +10,7 @@ from qwed_mcp.sandbox.outcome import Failed
 
 START_SECONDS = 15.0
 _SHORT = 1 << 12
+_FIRST_TO_GO = "1000"
 
 
 @contextmanager
@@ -37,6 +38,12 @@ def holding(stack: ExitStack, content: bytes) -> int:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def first_to_go(process: int) -> None:
+    """Where the machine runs out of memory after all, the kernel ends this process and its children, not the server."""
+    with open(f"/proc/{process}/oom_score_adj", "w") as score:
+        score.write(_FIRST_TO_GO)
 
 
 def heard(descriptor: int, last: bytes) -> bytes:

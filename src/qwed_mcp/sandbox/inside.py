@@ -3,7 +3,6 @@
 It is run by its path and imported by nobody: inside there is no other code of ours yet, and the program has not begun.
 """
 
-import contextlib
 import os
 import resource
 import runpy
@@ -11,9 +10,6 @@ import site
 import sys
 import time
 from types import TracebackType
-
-_FIRST_TO_GO = "1000"
-"""Where the machine runs out of memory after all, the kernel ends the job and not the server."""
 
 _ENVIRONMENT = {"PATH", "PYTHONPATH"}
 _PROCESSORS = 4
@@ -23,8 +19,6 @@ _PROCESSORS = 4
 def main() -> None:
     """`inside.py FD PROGRAM PATH RLIMIT_X=N ...`: the program, as if Python had been started with it."""
     said, program, path, *limits = sys.argv[1:]
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write(_FIRST_TO_GO)
     for name, _, value in (limit.partition("=") for limit in limits):
         resource.setrlimit(getattr(resource, name), (int(value), int(value)))
     for name in {*os.environ} - _ENVIRONMENT:

@@ -124,6 +124,12 @@ _MACHINES = {
 }
 
 
+def number_of(name: str, machine: str = platform.machine()) -> int | None:
+    """What a call that is refused is asked by."""
+    row = _EACH.get(name)
+    return _BOTH.get(name) if row is None else row[_MACHINES[machine].column]
+
+
 def filter_of(machine: str = platform.machine()) -> bytes | None:
     """The program for `bwrap --seccomp`, or None where the numbers of this machine are not known."""
     found = _MACHINES.get(machine)

@@ -8,7 +8,7 @@ import tempfile
 from contextlib import ExitStack, suppress
 
 from qwed_mcp.sandbox.command import launcher, rlimits, search_path
-from qwed_mcp.sandbox.handing import heard, holding, pipe, starting
+from qwed_mcp.sandbox.handing import first_to_go, heard, holding, pipe, starting
 from qwed_mcp.sandbox.outcome import Failed, Job, Limits
 from qwed_mcp.sandbox.supervision import Supervised
 from qwed_mcp.sandbox.usage import memory_of, processes_below
@@ -37,6 +37,7 @@ class Unconfined:
             with ExitStack() as held:
                 held.callback(group.close)
                 held.callback(group.end)
+                first_to_go(group.main.pid)
                 if not heard(said, b"1"):
                     raise Failed("the job did not start: Python ended or did not answer")
                 job = Supervised(group.main, group, limits, self.name)
