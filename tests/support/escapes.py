@@ -257,7 +257,7 @@ class Host:
         signs = {
             "told": any(token in output for token in (*self._tokens.values(), *_of_the_host())),
             "said": "REACHED" in output,
-            "called": 0 < sum(_heard(ear) for ear in self._ears),
+            "called": sum(_heard(ear) for ear in self._ears) > 0,
             "killed": _died(self._victim),
             "changed": self._changed(),
         }
