@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from qwed_mcp.http import Place
+    from qwed_mcp.place import Place
     from qwed_mcp.settings import McpSettings
 
 PROGRAM = "qwed-mcp"
@@ -24,11 +25,9 @@ To use it, put this into the configuration of your MCP client:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 ended, 1 a manifest or an address is refused, 2 it could not be done."""
-    try:
-        import mcp  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as missing:
-        sorry(f"the MCP server needs `{missing.name}`: pip install 'qwed[mcp]'")
+    for name in ("mcp", "typer"):
+        if find_spec(name) is None:
+            sorry(f"the MCP server needs `{name}`: pip install 'qwed[mcp]'")
     from qwed_mcp import cli
 
     app = cli.build()
@@ -93,10 +92,11 @@ def _serve_stdio(settings: "McpSettings") -> int:
 
 def _serve_http(settings: "McpSettings", place: "Place") -> int:
     from qwed_mcp import http
+    from qwed_mcp.place import listen
     from qwed_mcp.sandbox import sandbox_from
 
     try:
-        listening = http.listen(place)
+        listening = listen(place)
     except OSError as error:
         sorry(f"cannot listen on {place.host}:{place.port}: {error.strerror or error}; choose another --host or --port")
     with listening:

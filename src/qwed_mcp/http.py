@@ -1,10 +1,8 @@
 """`qwed-mcp --http`: the same server over streamable HTTP, for whoever has a key."""
 
-import ipaddress
 import signal
 import socket
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import uvicorn
@@ -13,6 +11,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from qwed_mcp.decisions import log
 from qwed_mcp.door import CALLER, MAX_BODY, Door
 from qwed_mcp.keys import keys_from
+from qwed_mcp.place import Place
 from qwed_mcp.sandbox.outcome import Chosen
 from qwed_mcp.server import Context, Kept, build
 from qwed_mcp.settings import McpSettings
@@ -23,37 +22,6 @@ MAX_CONNECTIONS = 512
 _GRACE = 2
 _USUAL_PORT = 80
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-
-class Place(NamedTuple):
-    """Where to listen, and under which names besides."""
-
-    host: str = "127.0.0.1"
-    port: int = 8765
-    names: Sequence[str] = ()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def listen(place: Place) -> socket.socket:
-    """A socket on the place; OSError where that cannot be."""
-    found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = found[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(128)
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 def serve(
@@ -67,7 +35,7 @@ async def _serve(
     settings: McpSettings, chosen: Chosen, place: Place, listening: socket.socket, kept: Kept | None
 ) -> None:
     port = listening.getsockname()[1]
-    hosts = [f"{name}:{port}" for name in (*_spelled(place), *_LOOPBACK)]
+    hosts = [f"{name}:{port}" for name in (*place.spelled(), *_LOOPBACK)]
     # On its usual port a Host names none.
     hosts += [host.rpartition(":")[0] for host in hosts if port == _USUAL_PORT]
     origins = [f"http://{host}" for host in hosts]
@@ -86,13 +54,6 @@ async def _serve(
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         log("listening", url=f"http://{hosts[0]}{PATH}", keys=keys.where)
         await server.serve(sockets=[listening])
-
-
-def _spelled(place: Place) -> list[str]:
-    """The names of the place as a Host spells them."""
-    return [
-        f"[{name}]" if ":" in name and not name.startswith("[") else name.lower() for name in (place.host, *place.names)
-    ]
 
 
 def _config(app: Any) -> uvicorn.Config:

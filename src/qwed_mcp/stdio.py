@@ -3,6 +3,7 @@
 import os
 import secrets
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,7 +19,11 @@ from qwed_mcp.settings import McpSettings
 
 def serve(settings: McpSettings, chosen: Chosen, kept: Kept | None = None) -> None:
     """Answer on standard output until standard input ends or somebody asks to stop."""
-    anyio.run(_serve, settings, chosen, kept)
+    try:
+        anyio.run(_serve, settings, chosen, kept)
+    except* BrokenPipeError:
+        # The client left before it was answered.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 async def _serve(settings: McpSettings, chosen: Chosen, kept: Kept | None) -> None:

@@ -11,6 +11,8 @@ from qwed_mcp.sandbox.outcome import Job, Limits, Outcome, Sandbox
 
 SECONDS = 30.0
 """Seed 004: what a synchronous run may take."""
+_LAST_SECONDS = 5.0
+"""What is waited for processes to be dead; a sandbox kills within one."""
 
 
 @dataclass(slots=True)
@@ -27,7 +29,7 @@ class Turns:
     def __init__(self, *, seconds: float = SECONDS, at_once: int = 4, most: int = 64, of_caller: int = 8) -> None:
         self.seconds = seconds
         self._places = anyio.CapacityLimiter(at_once)
-        self._threads = anyio.CapacityLimiter(at_once + 1)
+        self._threads = anyio.CapacityLimiter(2 * at_once + 1)
         self._most, self._of_caller = most, of_caller
         self._lines: dict[str, _Line] = {}
 
@@ -45,14 +47,14 @@ class Turns:
             return await self._ended(job)
 
     async def _ended(self, job: Job) -> Outcome:
-        over = False
         try:
-            outcome = await to_thread.run_sync(job.wait, abandon_on_cancel=True, limiter=self._threads)
-            over = True
-        finally:
-            if not over:
-                job.cancel()
-        return outcome
+            return await to_thread.run_sync(job.wait, abandon_on_cancel=True, limiter=self._threads)
+        except anyio.get_cancelled_exc_class():
+            job.cancel()
+            # A server that ends now must not leave behind what nobody would end any more.
+            with anyio.move_on_after(_LAST_SECONDS, shield=True):
+                await to_thread.run_sync(job.wait, abandon_on_cancel=True, limiter=self._threads)
+            raise
 
     @asynccontextmanager
     async def _turn(self, caller: str) -> AsyncIterator[None]:

@@ -1,0 +1,211 @@
+"""A client that leaves or changes its mind ends what runs for it, at once and altogether."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import IO, Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from qwed_mcp.sandbox import sandbox_from
+from qwed_mcp.server import Kept, build
+from qwed_mcp.settings import McpSettings
+from tests.support.below import begun, dead
+from tests.support.mcp_sessions import COMMAND, TRUSTED, environment, session, text
+
+LONG = "print('begun', flush=True)\nwhile True:\n    pass\n"
+SETTINGS = McpSettings(trusted_code_execution=True, sandbox="none")
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class ByHand:
+    """A server on pipes, spoken to line by line."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [COMMAND],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(**TRUSTED),
+        )
+
+    def send(self, method: str, params: dict[str, Any], number: int | None = None) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": ENVELOPE}}
+        self._pipe(self.process.stdin).write(
+            json.dumps(message if number is None else {**message, "id": number}) + "\n"
+        )
+        self._pipe(self.process.stdin).flush()
+
+    def call(self, number: int, tool: str, **arguments: Any) -> None:
+        self.send("tools/call", {"name": tool, "arguments": arguments}, number)
+
+    def answer(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._pipe(self.process.stdout).readline())
+        return found
+
+    def told(self) -> str:
+        said: str = self.answer()["result"]["content"][0]["text"]
+        return said
+
+    @staticmethod
+    def _pipe(pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None
+        return pipe
+
+    def begun(self) -> list[int]:
+        """Handles of the processes below, once a call was decided and they are there."""
+        self._pipe(self.process.stderr).readline()
+        return begun(self.process.pid)
+
+    def close(self) -> int:
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            self._pipe(pipe).close()
+        return self.process.wait(timeout=30)
+
+
+@pytest.fixture
+def by_hand() -> Iterator[ByHand]:
+    made = ByHand()
+    yield made
+    if made.process.poll() is None:
+        made.process.kill()
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ByHand]:
+    made = ByHand()
+    yield made
+    assert made.close() == 0
+
+
+def test_a_request_that_is_cancelled_ends_its_run_and_the_next_is_answered(shared: ByHand) -> None:
+    shared.call(1, "execute_python_code", code=LONG)
+    below = shared.begun()
+    shared.send("notifications/cancelled", {"requestId": 1})
+    dead(below)
+    shared.call(2, "execute_python_code", code="print(2)")
+    assert shared.answer()["id"] == 2
+
+
+def test_a_background_job_is_cancelled_through_the_request_that_placed_it(shared: ByHand) -> None:
+    shared.call(7, "execute_python_code", code=LONG, background=True)
+    job_id = shared.answer()["result"]["structuredContent"]["job_id"]
+    below = shared.begun()
+    shared.send("notifications/cancelled", {"requestId": 7})
+    dead(below)
+    for number in range(8, 5_000):
+        shared.call(number, "verification_status", job_id=job_id)
+        told = shared.told()
+        if not told.endswith("..."):
+            break
+    assert told == "Status: cancelled\n\nResult:\nJob was cancelled."
+
+
+@pytest.mark.parametrize("background", [False, pytest.param(True, marks=pytest.mark.drill)])
+def test_a_closed_connection_ends_the_server_and_its_jobs(by_hand: ByHand, background: bool) -> None:
+    by_hand.call(1, "execute_python_code", code=LONG, background=background)
+    below = by_hand.begun()
+    assert by_hand.close() == 0
+    dead(below)
+
+
+@pytest.mark.drill
+def test_a_server_that_is_asked_to_stop_ends_its_jobs(by_hand: ByHand) -> None:
+    by_hand.call(1, "execute_python_code", code=LONG, background=True)
+    by_hand.answer()
+    below = by_hand.begun()
+    by_hand.process.send_signal(signal.SIGTERM)
+    assert by_hand.process.wait(timeout=30) == 128 + signal.SIGTERM
+    dead(below)
+
+
+def test_nothing_but_the_protocol_is_on_standard_output(shared: ByHand) -> None:
+    assert shared.process.stdin is not None
+    shared.process.stdin.write("this is no message\n")
+    shared.call(1, "execute_python_code", code="import sys\nprint('out')\nprint('err', file=sys.stderr)")
+    assert shared.answer()["result"]["content"][0]["text"] == (
+        "STDOUT:\nout\n\nSTDERR:\nerr\n\nExecution completed successfully."
+    )
+
+
+def test_a_synchronous_run_over_its_time_is_told_so() -> None:
+    server = build(SETTINGS, sandbox_from(SETTINGS), lambda _context: "me", Kept(seconds=0.5))
+    with session(server) as made:
+        answer = made.run(LONG)
+        assert answer.is_error
+        assert text(answer) == "Execution timed out after 0.5 seconds."
+        assert answer.meta is not None
+        assert answer.meta["qwed/ended"] == "timed_out"
+
+
+def test_synchronous_runs_of_one_caller_come_one_after_another() -> None:
+    server = build(SETTINGS, sandbox_from(SETTINGS), lambda _context: "me")
+    code = "import time\nbegun = time.monotonic()\nfor _ in range(200000):\n    pass\nprint(begun, time.monotonic())"
+
+    async def both() -> list[list[float]]:
+        spans: list[list[float]] = []
+
+        async def one(client: Client) -> None:
+            said = text(await client.call_tool("execute_python_code", {"code": code}))
+            spans.append([float(word) for word in said.splitlines()[1].split()])
+
+        async with Client(server) as client, anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(one, client)
+        return sorted(spans)
+
+    first, second, third = anyio.run(both)
+    assert first[1] <= second[0]
+    assert second[1] <= third[0]
+
+
+def test_too_many_runs_of_one_caller_are_refused() -> None:
+    server = build(SETTINGS, sandbox_from(SETTINGS), lambda _context: "me", Kept(seconds=0.3))
+
+    async def many() -> list[str]:
+        said: list[str] = []
+
+        async def one(client: Client) -> None:
+            said.append(text(await client.call_tool("execute_python_code", {"code": LONG})))
+
+        async with Client(server) as client:
+            with anyio.move_on_after(0.9):
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(12):
+                        tasks.start_soon(one, client)
+        return said
+
+    said = anyio.run(many)
+    assert said.count("Error: too many runs of yours wait for their turn; try again when one has ended.") == 4
+
+
+def test_a_surprise_at_the_desk_is_a_refusal_that_says_nothing_of_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    def broken() -> Any:
+        raise RuntimeError("/a/path/of/ours")
+
+    with session(build(SETTINGS, broken, lambda _context: "me")) as made:
+        answer = made.run("print(1)")
+        assert answer.is_error
+        assert text(answer) == "Error: the call could not be carried out, and nothing was verified."
+    assert "/a/path/of/ours" not in capfd.readouterr().err
+
+
+def test_a_sandbox_that_is_not_there_is_policy_of_the_server() -> None:
+    from qwed_mcp.sandbox import Unavailable
+
+    server = build(SETTINGS, lambda: Unavailable("install bubblewrap"), lambda _context: "me")
+    with session(server) as made:
+        for background in (False, True):
+            answer = made.run("print(1)", background=background)
+            assert answer.is_error
+            assert text(answer).startswith("BLOCKED_ADMIN_POLICY: install bubblewrap (verification_id=")
+            assert answer.structured_content["error_code"] == "QWED-MCP-RISK-006"
