@@ -53,7 +53,6 @@ def serve(place: "Place | None") -> int:
     from qwed.settings import SettingsError
     from qwed_mcp.settings import mcp_settings_from
 
-    _quiet()
     try:
         settings = mcp_settings_from()
     except SettingsError as error:
@@ -86,6 +85,7 @@ def _serve_stdio(settings: "McpSettings") -> int:
 
     if sys.stdin.isatty():
         say(_TERMINAL)
+    _quiet()
     stdio.serve(settings, sandbox_from(settings))
     return 0
 
@@ -99,6 +99,7 @@ def _serve_http(settings: "McpSettings", place: "Place") -> int:
         listening = listen(place)
     except OSError as error:
         sorry(f"cannot listen on {place.host}:{place.port}: {error.strerror or error}; choose another --host or --port")
+    _quiet()
     with listening:
         http.serve(settings, sandbox_from(settings), place, listening)
     return 0

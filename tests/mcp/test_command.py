@@ -1,0 +1,134 @@
+"""`qwed-mcp` as it is called: its options, the manifest it is started with, and what it says when it cannot start."""
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import qwed
+from qwed_mcp import command
+from qwed_mcp.place import Place, is_loopback, listen
+from tests.support.mcp_sessions import COMMAND, environment
+from tests.support.tables import rows
+
+SKILL = rows("skill_honest.jsonl")[0]["manifest"]
+
+
+def run(*options: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *options],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(**settings),
+        check=False,
+    )
+
+
+def test_it_tells_its_version_and_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"qwed-mcp {qwed.__version__}\n"
+    assert command.main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(option in told for option in ("--http", "--host", "--port", "--allow-remote", "--allow-host"))
+
+
+def test_a_trusted_skill_lets_the_server_start_and_a_closed_input_ends_it(tmp_path: Path) -> None:
+    file = tmp_path / "skill-manifest.json"
+    file.write_text(json.dumps(SKILL))
+    ended = run(QWED_SKILL_MANIFEST=str(file))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_poisoned_skill_is_logged_and_the_server_ends_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "skill-manifest.json"
+    file.write_text(json.dumps({**SKILL, "registry": "clawdhub.com"}))
+    ended = run(QWED_SKILL_MANIFEST=str(file))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    told = json.loads(ended.stderr)
+    assert told["event"] == "skill manifest refused"
+    assert "clawdhub.com" in " ".join(told["findings"])
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no JSON", b"[" * 100_000, b" " * (2 << 20), b'"text"', b"{}"])
+def test_a_manifest_that_cannot_be_read_keeps_the_server_from_starting(
+    tmp_path: Path, content: bytes | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "skill-manifest.json"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("QWED_SKILL_MANIFEST", str(file))
+    with pytest.raises(SystemExit) as end:
+        command.main([])
+    assert end.value.code == 1
+    assert json.loads(capsys.readouterr().err)["event"] == "skill manifest refused"
+
+
+WRONG = [
+    (["--nothing"], 2, "--nothing"),
+    (["--port", "70000"], 2, "65535"),
+    (["nothing"], 2, "nothing"),
+    (["--http", "--host", "0.0.0.0"], 1, "add --allow-remote"),
+    (["--http", "--host", "::"], 1, "add --allow-remote"),
+    (["--http", "--host", "example.com"], 1, "add --allow-remote"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "said"), WRONG)
+def test_what_is_called_wrongly_is_told_in_a_sentence(
+    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        command.main(options)
+    assert end.value.code == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+
+
+def test_a_sandbox_nobody_knows_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("QWED_MCP_SANDBOX", "docker")
+    with pytest.raises(SystemExit) as end:
+        command.main([])
+    assert end.value.code == 2
+    assert "must be one of bubblewrap, none" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with listen(Place(port=0)) as taken, pytest.raises(SystemExit) as end:
+        command.main(["--http", "--port", str(taken.getsockname()[1])])
+    assert end.value.code == 2
+    assert "choose another --host or --port" in capsys.readouterr().err
+
+
+def test_a_person_who_starts_it_is_told_what_it_is() -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [COMMAND], stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), text=True
+    )
+    os.close(slave)
+    assert process.stderr is not None
+    told = "".join(process.stderr.readline() for _ in range(6))
+    os.write(master, b"\x04")
+    rest = process.communicate(timeout=30)
+    os.close(master)
+    assert "is an MCP server" in told
+    assert '"command": "qwed-mcp"' in told
+    assert (process.returncode, rest[0]) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("host", "inside"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True)]
+    + [("0.0.0.0", False), ("::", False), ("192.168.1.1", False), ("localhost.evil.example", False), ("", False)],
+)
+def test_only_addresses_of_this_machine_are_inside(host: str, inside: bool) -> None:
+    assert is_loopback(host) is inside
+
+
+def test_names_are_spelled_as_a_host_spells_them() -> None:
+    assert Place("::1", 8765, ("Verify.Example", "[::2]")).spelled() == ["[::1]", "verify.example", "[::2]"]

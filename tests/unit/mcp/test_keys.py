@@ -1,0 +1,110 @@
+"""Whose a request is: a server is asked, a yes is remembered for half a minute, and no answer is a no."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from qwed_mcp.keys import MAX_REMEMBERED, ServersKeys, Unreachable
+from tests.support.clock import HandClock
+
+KEY = f"qwed_live_{'a' * 40}"
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+class Asked:
+    """A server elsewhere that counts what it is asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer, self.keys = answer, list[str]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/keys/self"
+        self.keys.append(request.headers["X-API-Key"])
+        return self.answer(request)
+
+
+def with_keys(server: Asked, ask: Callable[[ServersKeys], Awaitable[Any]], clock: HandClock | None = None) -> Any:
+    async def asking() -> Any:
+        transport = httpx.MockTransport(server)
+        async with httpx.AsyncClient(base_url="http://keys", transport=transport) as client:
+            return await ask(ServersKeys(client, "", (clock or HandClock()).clock().monotonic))
+
+    return anyio.run(asking)
+
+
+def known(_request: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, json={"id": "key_1"})
+
+
+def test_a_yes_is_remembered_for_half_a_minute_and_no_longer() -> None:
+    server, clock = Asked(known), HandClock()
+
+    async def ask(keys: ServersKeys) -> None:
+        assert await keys.caller(KEY) == "key_1"
+        clock.turn(29.9)
+        assert await keys.caller(KEY) == "key_1"
+        assert len(server.keys) == 1
+        clock.turn(0.1)
+        server.answer = lambda _request: httpx.Response(401)
+        assert await keys.caller(KEY) is None
+
+    with_keys(server, ask, clock)
+    assert len(server.keys) == 2
+
+
+def test_a_no_is_asked_again() -> None:
+    server = Asked(lambda _request: httpx.Response(401))
+
+    async def ask(keys: ServersKeys) -> list[Any]:
+        return [await keys.caller(KEY) for _ in range(2)]
+
+    assert with_keys(server, ask) == [None, None]
+    assert len(server.keys) == 2
+
+
+@pytest.mark.parametrize("key", ["", "x", "qwed_live_", "qwed_agent_" + "a" * 40, KEY + "\n", KEY + "é", "q" * 100_000])
+def test_what_is_no_key_is_not_passed_on(key: str) -> None:
+    server = Asked(known)
+
+    async def ask(keys: ServersKeys) -> Any:
+        return await keys.caller(key)
+
+    assert with_keys(server, ask) is None
+    assert server.keys == []
+
+
+def _refused(_request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("no")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _refused,
+        lambda _request: httpx.Response(500),
+        lambda _request: httpx.Response(429),
+        lambda _request: httpx.Response(302, headers={"Location": "http://elsewhere"}),
+        lambda _request: httpx.Response(200, content=b"no JSON"),
+        lambda _request: httpx.Response(200, json=["key_1"]),
+        lambda _request: httpx.Response(200, json={"id": 1}),
+        lambda _request: httpx.Response(200, json={"id": ""}),
+    ],
+)
+def test_no_answer_is_no_yes(answer: Answer) -> None:
+    async def ask(keys: ServersKeys) -> Any:
+        return await keys.caller(KEY)
+
+    assert isinstance(with_keys(Asked(answer), ask), Unreachable)
+
+
+def test_what_is_remembered_is_bounded_and_holds_no_key() -> None:
+    async def ask(keys: ServersKeys) -> None:
+        for number in range(MAX_REMEMBERED + 10):
+            await keys.caller(f"qwed_live_{number:040}")
+        assert len(keys._remembered) == MAX_REMEMBERED
+        assert not any("qwed_live_" in each for each in keys._remembered)
+
+    with_keys(Asked(known), ask)
