@@ -123,8 +123,18 @@ def test_a_person_who_starts_it_is_told_what_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("host", "inside"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True)]
-    + [("0.0.0.0", False), ("::", False), ("192.168.1.1", False), ("localhost.evil.example", False), ("", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.1.1", False),
+        ("localhost.evil.example", False),
+        ("", False),
+    ],
 )
 def test_only_addresses_of_this_machine_are_inside(host: str, inside: bool) -> None:
     assert is_loopback(host) is inside
