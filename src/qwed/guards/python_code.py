@@ -10,6 +10,7 @@ import ast
 import re
 import warnings
 
+from qwed.guards._python.binders import read
 from qwed.guards._python.check import check
 from qwed.guards._python.report import PythonReport
 from qwed.guards._python.scopes import TooComplex
@@ -33,7 +34,7 @@ def findings(code: str) -> CodeFindings:
         return CodeFindings(syntax_error=f"not Python: {wrong.msg}", error_line=wrong.lineno)
     except (RecursionError, MemoryError, ValueError, OverflowError) as surprise:
         return CodeFindings(syntax_error=f"cannot be parsed: {type(surprise).__name__}")
-    return _judged(tree)
+    return _judged(tree, len(code))
 
 
 def _unreadable(code: str) -> CodeFindings | None:
@@ -57,11 +58,8 @@ def _parse(code: str) -> ast.Module:
 
 
 def _with_examples(tree: ast.Module) -> ast.Module:
-    """The program with the examples in its texts, where it has doctest run them."""
-    nodes = list(ast.walk(tree))
-    if not any(isinstance(node, ast.alias) and node.name.partition(".")[0] == "doctest" for node in nodes):
-        return tree
-    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    """The program with the examples in its texts, which it has doctest run."""
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     for example in (match[1] for text in texts for match in _EXAMPLE.finditer(text)):
         try:
             tree.body += _parse(_PROMPT.sub("", example)).body
@@ -72,13 +70,22 @@ def _with_examples(tree: ast.Module) -> ast.Module:
 
 _EXAMPLE = re.compile(r"^[ \t]*>>> (.*(?:\n[ \t]*\.\.\.(?: .*)?$)*)", re.MULTILINE)
 _PROMPT = re.compile(r"^[ \t]*\.\.\. ?", re.MULTILINE)
+_NODES_OF_CHARACTER = 4
+"""No character of a program makes more of them."""
 
 
-def _judged(tree: ast.Module) -> CodeFindings:
-    if sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES:
+def _judged(tree: ast.Module, length: int) -> CodeFindings:
+    if length * _NODES_OF_CHARACTER > MAX_NODES and _too_many(tree):
         return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
     try:
-        report = check(_with_examples(tree))
+        program = read(tree)
+        if "doctest" in program.roots:
+            program = read(_with_examples(tree))
+        report = check(program)
     except (TooComplex, RecursionError, MemoryError):
         return CodeFindings(syntax_error="names are bound in a way that cannot be followed, write it plainly")
     return report.findings()
+
+
+def _too_many(tree: ast.Module) -> bool:
+    return sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES

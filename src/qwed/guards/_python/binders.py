@@ -14,11 +14,16 @@ def read(tree: ast.Module) -> Program:
     pending = [Visit(tree, program.module)]
     while pending:
         visit = pending.pop()
+        node, scope = visit
         program.visits.append(visit)
-        binder = _BINDERS.get(type(visit.node))
+        kind = type(node)
+        binder = _BINDERS.get(kind)
         if binder is not None:
-            binder(program, visit.node, visit.scope)
-        pending.extend(reversed(list(_children(program, visit))))
+            binder(program, node, scope)
+        inner = _SCOPED.get(kind)
+        children = _below(node, scope) if inner is None else list(inner(program, node, scope))
+        children.reverse()
+        pending += children
     program.shadowed = _shadowed(tree, program.visits)
     program.roots = {module.partition(".")[0] for module in program.modules}
     for scope in program.scopes:
@@ -57,15 +62,26 @@ def _inner(program: Program, kind: str, parent: Scope, label: str = "") -> Scope
     return scope
 
 
-def _children(program: Program, visit: Visit) -> Iterator[Visit]:
-    node, scope = visit
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        return _function(program, node, scope)
-    if isinstance(node, ast.ClassDef):
-        return _class(program, node, scope)
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-        return _comprehension(program, node, scope)
-    return (Visit(child, scope) for child in ast.iter_child_nodes(node))
+def _below(node: ast.AST, scope: Scope) -> list[Visit]:
+    """The nodes inside one, without those that only say how it is used: no rule asks for them, and they are the most."""
+    found: list[Visit] = []
+    for name in _TELLING_FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [Visit(each, scope) for each in value if isinstance(each, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(Visit(value, scope))
+    return found
+
+
+def _telling(kind: type[ast.AST]) -> tuple[str, ...]:
+    return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _DULL_FIELDS)
+
+
+_DULL_FIELDS = frozenset("ctx op ops id attr level kind type_comment type_ignores conversion is_async simple".split())
+_TELLING_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    kind: _telling(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 
 
 def _function(
@@ -311,6 +327,12 @@ def _bind_loose(program: Program, node: ast.AST, _scope: Scope) -> None:
     program.loose.update(node.names)
 
 
+_SCOPED: dict[type[ast.AST], Callable[..., Iterator[Visit]]] = {
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda), _function),
+    ast.ClassDef: _class,
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _comprehension),
+}
+"""Nodes whose parts are evaluated in different scopes."""
 _MUTATORS = frozenset({"append", "extend", "insert", "update", "add", "setdefault", "appendleft", "reverse", "sort"})
 _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
     ast.Import: _bind_import,

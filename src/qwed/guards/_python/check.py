@@ -17,7 +17,7 @@ from qwed.guards._python.attributes import (
 from qwed.guards._python.fold import Folder
 from qwed.guards._python.look import LIBRARIES, Look
 from qwed.guards._python.report import PythonReport, rule_of
-from qwed.guards._python.scopes import Scope
+from qwed.guards._python.scopes import Program, Scope
 from qwed.guards._python.tables import ASSUMED, KNOWN, RULES, words
 from qwed.guards._python.values import REROOTED, Values, canonical
 from qwed.guards.code_words import Danger
@@ -35,9 +35,8 @@ _PIECES = {name[:end] for name in _DUNDERS for end in range(5, len(name))} | {
 """What is left of an inner name that somebody took apart."""
 
 
-def check(tree: ast.Module) -> PythonReport:
+def check(program: Program) -> PythonReport:
     """The findings of a whole module; TooComplex where its names cannot be followed."""
-    program = binders.read(tree)
     values = Values(program)
     folder = Folder(program, values)
     values.texts = folder.texts
