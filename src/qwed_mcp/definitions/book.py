@@ -1,6 +1,6 @@
 """The pins of one server: what its tools were when they were first seen, or when somebody released them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -11,10 +11,10 @@ from qwed_mcp.definitions.held import Held, Screened
 from qwed_mcp.definitions.judging import judge, released
 from qwed_mcp.definitions.names import Known
 from qwed_mcp.definitions.pages import (
-    ENDING,
     BookError,
     Pages,
     locked,
+    names_beside,
     place_of,
     private,
     read_pages,
@@ -78,12 +78,5 @@ class Book:
             write_pages(self._file, after)
 
     def _beside(self) -> Iterator[Known]:
-        for file in _books(self._file.parent):
-            if file != self._file:
-                server = file.name.removesuffix(ENDING)
-                pages = read_pages(file, server)
-                yield from (Known(name, f"a tool of `{server}`", here=False) for name in (pages.pins if pages else ()))
-
-
-def _books(directory: Path) -> Iterable[Path]:
-    return sorted(directory.glob(f"*{ENDING}"))
+        for server, name in names_beside(self._file):
+            yield Known(name, f"a tool of `{server}`", here=False)

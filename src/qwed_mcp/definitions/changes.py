@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qwed_mcp.definitions.shown import visible_name
+from qwed_mcp.definitions.shown import plain_name
 
 MAX_CHANGES = 20
 _WORDS = {
@@ -27,7 +27,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...
 def _parts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted({*before, *now} - set(_SCHEMAS)):
         if not same(before.get(key), now.get(key)):
-            yield _changed(_WORDS.get(key, f"`{visible_name(key)}`"), key in before, key in now)
+            yield _changed(_WORDS.get(key, f"`{plain_name(key)}`"), key in before, key in now)
 
 
 def _schemas(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -42,12 +42,10 @@ def _schemas(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 
 def _properties(before: Mapping[str, Any], now: Mapping[str, Any], word: str) -> Iterator[str]:
     old, new = _named(before), _named(now)
-    yield from (f"`{visible_name(each)}` was added to the {word}" for each in new if each not in old)
-    yield from (f"`{visible_name(each)}` was removed from the {word}" for each in old if each not in new)
+    yield from (f"`{plain_name(each)}` was added to the {word}" for each in new if each not in old)
+    yield from (f"`{plain_name(each)}` was removed from the {word}" for each in old if each not in new)
     yield from (
-        f"`{visible_name(each)}` in the {word} changed"
-        for each in new
-        if each in old and not same(old[each], new[each])
+        f"`{plain_name(each)}` in the {word} changed" for each in new if each in old and not same(old[each], new[each])
     )
     if not same(_beside(before), _beside(now)):
         yield f"{word} changed beside its properties"

@@ -23,39 +23,43 @@ from qwed_mcp.definitions.phrases import (
     USER,
     any_of,
     near,
+    phrases,
     words,
 )
 
 _SET_ASIDE = "tells the model to set aside its instructions"
-_IGNORE = words(
-    "ignore|ignoring|disregard|forget|neglect|discard|set aside|pay no attention to|stop following|do not follow"
-    "|don'?t follow"
+_IGNORE = phrases("ignore|ignoring|disregard|forget|neglect|discard|set aside|pay no attention to|stop following")
+# A tool that warns of what it brings back is doing its duty.
+_NOT_IN_WHAT_COMES_BACK = (
+    r"(?![^.]{0,50}\b(?:returned|found|contained|embedded|in|inside|within|from) (?:the |this |that |it|an? |any |by )"
+    r"(?!system|user|developer|assistant|conversation|context|prompt))"
 )
+_FOLLOW = r"(?:do not|don'?t|never|no longer) (?:follow|obey|listen to|comply with|trust)"
 _OVERRIDE = words("overrides? overrules? bypass(?:es)? supersedes? circumvents? overwrites?")
 
 _BEHIND = "asks to keep something from the user"
 _TELL_ABOUT = words("tell mention reveal disclose admit telling mentioning revealing disclosing")
-_LEARN = words("know|see|notice|be (?:told|informed|aware|notified|shown)|find out|reali[sz]e|learn")
+_LEARN = phrases("know|see|notice|be (?:told|informed|aware|notified|shown)|find out|reali[sz]e|learn")
 _SECRETLY = words("silently secretly covertly quietly discreetly stealthily")
 _DO = words(
     "send read include call forward upload copy pass append add exfiltrate execute run invoke collect attach bcc record"
     " store modify replace change"
 )
-_THE_PERSON = r"(?! (?:id|name|email|account|agent|role|object|record|list|group)s?\b)"
+_THE_PERSON = r"(?!'s\b| (?:id|name|email|account|agent|role|object|record|list|group)s?\b)"
 _THIS = r"(?:this|these)(?: part| step| instruction| section| note| detail| tag)?s?"
 
 _TAGS = words(
     "important sys system instructions? secret hidden admin override critical system[_-]?(?:prompt|message|reminder)"
     " assistant function_calls tool_(?:response|result|call)s?"
 )
-_MODEL = words("ai|llm|assistant|language model|model|agent|claude|gpt|chatgpt|copilot|cursor")
+_MODEL = phrases("ai|llm|assistant|language model|model|agent|claude|gpt|chatgpt|copilot|cursor")
 
 _FIRST = "wants to stand before other tools"
-_MUST = words("always|must|mandatory|required|shall|has to|have to|need to|never")
-_BEFORE = words("before|prior to|instead of|in place of|rather than|ahead of|after")
+_MUST = phrases("always|must|mandatory|required|shall|has to|have to|need to|never")
+_BEFORE = phrases("before|prior to|instead of|in place of|rather than|ahead of|after")
 _ALL_OTHERS = (
     r"(?:any|every|all|each|(?:calling|using|doing) any)(?: of the)?(?: other)? "
-    r"(?:tools?|functions?|servers?|actions?|operations?|things?|messages?|responses?|requests?|anything)"
+    r"(?:tools?|functions?|servers?|actions?|things?|anything)"
 )
 _EACH_TURN = (
     r"(?:the (?:start|beginning|end) of )?(?:each and )?(?:every|each|any) (?:single )?(?:user )?"
@@ -68,12 +72,12 @@ _USING = words(
     "us(?:e|ing) call(?:ing)? invok(?:e|ing) send(?:ing)? run(?:ning)? execut(?:e|ing) writ(?:e|ing) mak(?:e|ing)"
     " creat(?:e|ing)"
 )
-_ALSO = words("must|always|also|make sure|ensure|be sure|should|first")
+_ALSO = phrases("must|always|also|make sure|ensure|be sure|should|first")
 _DIVERT = (
     r"(?:bcc|cc|redirect|reroute|swap|substitute|(?:replace|change|modify|alter|overwrite|set|add) (?:the )?"
     r"(?:recipients?|destination|address|account|amount|payee|iban|wallet|url|number))"
 )
-_TARGET = words("recipients?|payee|destination account|beneficiary|wallet address|phone numbers?")
+_TARGET = phrases("recipients?|payee|destination account|beneficiary|wallet address|phone numbers?")
 _ACCOUNT = rf"(?:\+?\d[\d -]{{6,30}}\d|0x[0-9a-f]{{6,64}}|[a-z]{{2}}\d{{2}}[a-z0-9]{{8,30}}|{EMAIL})"
 
 _SAID = "asks for what was said, or for what is secret"
@@ -82,19 +86,21 @@ _INSIDE = any_of(
     TRANSCRIPT, "system[ _-]?prompt", "(?:previous|prior) messages", "chain[ -]of[ -]thought", f"{TALK} so far",
     "tool (?:descriptions|definitions|calls)", "private reasoning",
 )  # fmt: skip
-_SO_FAR = words(
+_SO_FAR = phrases(
     "so far|verbatim|to date|up to (?:now|this point)|including|must|as (?:an |the )?(?:argument|parameter|value)|here"
     "|with the user"
 )
 _OWN_MIND = "(?:system[ _-]?prompt|initial instructions|hidden instructions|chain[ -]of[ -]thought|internal reasoning)"
-_PLACES = words("conversation|context|memory|chat|files|disk|home directory|filesystem|environment|history|workspace")
+_PLACES = phrases("conversation|context|memory|chat|files|disk|home directory|filesystem|environment|history|workspace")
 
 _AWAY = "sends something to an address of its own"
 
 _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (_SET_ASIDE, (
-        rf"\b{_IGNORE}\b[^.]{{0,60}}?(?:\b{ORDERS}\b(?! (?:file|page|set|manual|column|cell))"
+        rf"\b{_IGNORE}\b[^.]{{0,60}}?(?:\b{ORDERS}\b(?! (?:file|page|set|manual|column|cell)){_NOT_IN_WHAT_COMES_BACK}"
         rf"|\b{EARLIER} (?:\w+ ){{0,2}}{RULES}\b)",
+        rf"\b{_FOLLOW}\b[^.]{{0,30}}?\b(?:{EARLIER}|user'?s?|other|any other) (?:\w+ ){{0,2}}(?:{ORDERS}|{RULES})\b",
+        near(_FOLLOW, f"(?:{ORDERS}|{RULES})", "(?:user|system prompt|developer|operator)"),
         near(_OVERRIDE, rf"(?:previous|prior|above|earlier|your|all|any|safety|user'?s?) (?:\w+ ){{0,2}}{ORDERS}",
              within=60),
         near("(?:these|this|following|below)", "(?:instructions?|rules?|directives?)",
@@ -103,11 +109,12 @@ _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         rf"(?::|for the {_MODEL})",
     )),
     ("speaks to the model as its system", (
-        r"\bsystem (?:override|notice to|message to|instruction|directive)s?\b",
+        r"\bsystem (?:override|notice to|message to|directive)s?\b",
+        r"\bsystem (?:instruction|message|note|notice|alert|update)s? ?:",
         r"\b(?:developer|god|admin|jailbreak|dan|debug) mode (?:is |has been )?(?:enabled|activated|on)\b",
         r"\byou are now (?:a|an|in|the|my|operating|acting|free)\b|\byou (?:must|have to) obey\b",
         rf"\bfrom now on,? (?:you|always|never|the {_MODEL})\b",
-        r"\b(?:note|message|reminder|attention|instructions?) (?:to|for) (?:the |any |all )?"
+        r"\b(?:message|reminder|attention|(?:hidden|secret|private) note|instructions?) (?:to|for) (?:the |any |all )?"
         rf"{_MODEL}s?(?: reading| using)?\s*[:,]",
         r"\b(?:as|being) an (?:ai|llm|ai assistant|ai model|ai language model),? you\b",
     )),
@@ -173,7 +180,9 @@ _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         r"|curl)\b"
         rf"[^.]{{0,40}}?\b{DATA}\b[^.]{{0,40}}?\b(?:to|at|via|on)\b.{{0,30}}?{URL}",
     )),
-    ("holds a comment that no page shows", (r"<!--.{0,20}?\w+(?:[^\w>-]{1,10}[\w']+){2}",)),
+    ("holds a comment that no page shows", (
+        r"<!--(?:(?!-->)\W){0,20}[\w']+(?:(?:(?!-->)\W){1,10}[\w']+){2}",
+    )),
     ("holds an image or a link that carries data away", (
         r"!\[[^\]]{0,200}\]\([^)\s]{0,300}[?&{$%][^)\s]{0,300}\)",
         r"\]\(\s?https?://[^)\s]{0,300}[{<$][^)\s]{0,300}\)",

@@ -13,7 +13,7 @@ from qwed_mcp.definitions.held import Held, Screened
 from qwed_mcp.definitions.names import Known, Names, in_other_letters, unfit
 from qwed_mcp.definitions.pages import Pages, Pin
 from qwed_mcp.definitions.screening import Finding, findings
-from qwed_mcp.definitions.shown import visible_name
+from qwed_mcp.definitions.shown import plain_name
 from qwed_mcp.definitions.wire import TooLarge, definition_of, digest_of, written
 
 MAX_TOOLS = 1_000
@@ -62,7 +62,10 @@ def _held(pages: Pages, each: _Read, names: Names) -> Held | None:
     pin = pages.pins.get(each.tool.name)
     if pin is not None and pin.digest == each.digest:
         return None
-    said = findings(each.definition)
+    try:
+        said = findings(each.definition)
+    except TooLarge as problem:
+        return _refused(pages, each.tool, (f"too large: {problem}",), each.digest)
     reasons = (*_differences(pages, pin, each), *_misleading(each.tool.name, names), *(found.reason for found in said))
     if not reasons:
         return None
@@ -85,7 +88,7 @@ def _misleading(name: str, names: Names) -> Iterable[str]:
         yield "its name is written in letters that look like others"
     known = names.taken_for(name)
     if known is not None:
-        yield f"its name looks like `{visible_name(known.name)}`, {known.owner}"
+        yield f"its name looks like `{plain_name(known.name)}`, {known.owner}"
 
 
 def _read_all(server: str, tools: Sequence[Tool]) -> list[_Read]:

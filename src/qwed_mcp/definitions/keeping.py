@@ -18,7 +18,9 @@ _IMPERATIVE = words(
     "read open cat load fetch get access retrieve extract print view find locate grab copy check dump scan collect"
 )
 _HAND_OVER = re.compile(
-    r"\b(?:before|prior to) (?:using|calling|invoking|running|executing|you|this|any|it)\b"
+    r"\b(?:before|prior to) (?:(?:you )?(?:us|call|invok|runn?|execut|answer|respond|do)(?:e|ing)? "
+    r"(?:this|it|any|the|other|`)"
+    r"|this|it\b|any|proceeding|continuing)"
     r"|\b(?:pass|include|send|append|attach|put|paste|provide|submit|insert|place|give|supply|return|encode) "
     r"(?:it|its|them|that|this|all|the (?:full |entire |whole |raw |complete )?"
     r"(?:contents?|text|results?|output|value|data|key|file))\b"

@@ -11,7 +11,10 @@ from qwed_mcp.definitions.vocabulary import WORDS
 LONGEST = 128
 """Of a name in the kernel, the server's in front included."""
 _SHORTEST_SLIP = 4
+_DIGITS = "0123456789"
 _ALIKE = str.maketrans({"0": "o", "1": "l", "i": "l", "5": "s", "8": "b", "2": "z", "q": "g"})
+_REGULAR = re.compile(r"[A-Za-z0-9]++(?:[_.-][A-Za-z0-9]++)*+")
+"""Words in any convention, and nothing between them but one sign."""
 _APART = re.compile(r"[\W_]+")
 
 
@@ -76,7 +79,7 @@ class Names:
 
 def _is_fraud(name: str, known: Known) -> bool:
     """`read_file` and `readFile`: two servers that write the same words in two ways are honest, one server is not."""
-    return known.here or not (name.isascii() and words_of(name) == words_of(known.name))
+    return known.here or not (_REGULAR.fullmatch(name) and words_of(name) == words_of(known.name))
 
 
 def _is_plainer(name: str, other: str) -> bool:
@@ -91,10 +94,10 @@ def _words(name: str) -> tuple[str, ...]:
 def _slip_keys(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The name as it reads when one letter of one word is left out: names one slip apart share such a key."""
     for at, word in enumerate(words):
+        yield (*words[:at], f"{word}?", *words[at + 1 :])
         if len(word) >= _SHORTEST_SLIP:
             for gone in range(len(word)):
                 yield (*words[:at], f"{word[:gone]}{word[gone + 1 :]}?", *words[at + 1 :])
-        yield (*words[:at], f"{word}?", *words[at + 1 :])
 
 
 def _is_slip(mine: tuple[str, ...], known: tuple[str, ...], here: bool) -> bool:
@@ -103,14 +106,17 @@ def _is_slip(mine: tuple[str, ...], known: tuple[str, ...], here: bool) -> bool:
     if len(differing) != 1:
         return False
     word, meant = differing[0]
-    if min(len(word), len(meant)) < _SHORTEST_SLIP - 1 or _is_number_or_plural(word, meant) or word in WORDS:
+    if len(meant) < _SHORTEST_SLIP or len(word) < _SHORTEST_SLIP - 1:
+        return False
+    if word in WORDS or _is_form_of(word, meant):
         return False
     return _one_slip(word, meant) and (meant in WORDS or not here)
 
 
-def _is_number_or_plural(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return long in (f"{short}s", f"{short}d") or one.rstrip("0123456789") == other.rstrip("0123456789")
+def _is_form_of(one: str, other: str) -> bool:
+    """Whether two words are one word in two forms: more than one, done already, or with another number."""
+    short, long = sorted((one.rstrip(_DIGITS), other.rstrip(_DIGITS)), key=len)
+    return long in (short, f"{short}s", f"{short.removesuffix('e')}ed")
 
 
 def _one_slip(one: str, other: str) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ MAX_FILE = 64 << 20
 ENDING = ".tools.json"
 _PATIENCE = 10.0
 _BETWEEN = 0.02
+_T = TypeVar("_T")
 _SERVER = re.compile(r"(?!.*__)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -44,7 +45,13 @@ class Pages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = 1
 
 
+class _Beside(msgspec.Struct, frozen=True):
+    server: str
+    pins: dict[str, msgspec.Raw] = {}
+
+
 _decoder = msgspec.json.Decoder(Pages)
+_beside_decoder = msgspec.json.Decoder(_Beside)
 
 
 def place_of(directory: Path, server: str) -> Path:
@@ -56,19 +63,35 @@ def place_of(directory: Path, server: str) -> Path:
 
 def read_pages(file: Path, server: str) -> Pages | None:
     """What the file holds, None where there is none yet; BookError where it cannot be believed."""
+    pages = _read(file, _decoder)
+    if pages is None or (pages.server == server and pages.version == 1 and all(map(_is_whole, pages.pins.values()))):
+        return pages
+    raise _damaged(file)
+
+
+def names_beside(file: Path) -> Iterator[tuple[str, str]]:
+    """The server and the name of every tool that is pinned in the books beside this one."""
+    for other in sorted(file.parent.glob(f"*{ENDING}")):
+        book = _read(other, _beside_decoder) if other != file else None
+        if book is not None:
+            yield from ((book.server, name) for name in book.pins)
+
+
+def _read(file: Path, decoder: msgspec.json.Decoder[_T]) -> _T | None:
     try:
         if file.lstat().st_size > MAX_FILE or file.is_symlink():
             raise BookError(f"{file} is no book of pins: {_REMEDY}")
-        pages = _decoder.decode(read_private(file))
+        return decoder.decode(read_private(file))
     except FileNotFoundError:
         return None
     except OSError as problem:
         raise BookError(f"{file} cannot be read: {problem}") from problem
     except (msgspec.DecodeError, RecursionError):
-        raise BookError(f"{file} is damaged: {_REMEDY}") from None
-    if pages.server != server or pages.version != 1 or not all(map(_is_whole, pages.pins.values())):
-        raise BookError(f"{file} is damaged: {_REMEDY}")
-    return pages
+        raise _damaged(file) from None
+
+
+def _damaged(file: Path) -> BookError:
+    return BookError(f"{file} is damaged: {_REMEDY}")
 
 
 _REMEDY = "restore it from a backup, or remove it to pin the server's tools anew as they are now"

@@ -2,8 +2,13 @@
 
 
 def words(text: str) -> str:
-    """A pattern for any of the words; `|` stands between those that hold a space."""
-    return "(?:" + "|".join(part for part in (text.split("|") if "|" in text else text.split())) + ")"
+    """A pattern for any of the words that stand in the text."""
+    return f"(?:{'|'.join(text.split())})"
+
+
+def phrases(text: str) -> str:
+    """A pattern for any of the phrases between bars."""
+    return f"(?:{text})"
 
 
 def near(*parts: str, within: int = 40) -> str:
@@ -17,10 +22,10 @@ def near(*parts: str, within: int = 40) -> str:
 
 def any_of(*patterns: str) -> str:
     """A pattern for any of the patterns."""
-    return "|".join(f"(?:{pattern})" for pattern in patterns)
+    return f"(?:{'|'.join(f'(?:{pattern})' for pattern in patterns)})"
 
 
-NOT = words(
+NOT = phrases(
     "do not|don'?t|never|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t|avoid|refrain from|without|no need to"
 )
 ORDERS = words("instructions? prompts? directives? guidelines? guardrails? programming")
@@ -33,7 +38,7 @@ TELL = words(
 USER = words("user human customer operator person end-user owner anyone anybody")
 TALK = words("conversation chat dialogue dialog discussion message session prompt")
 TRANSCRIPT = rf"{TALK}[ _-](?:history|logs?|transcript|context|contents?|messages|thread|text)"
-KEYS = words(
+KEYS = phrases(
     "api[ _-]?keys?|passwords?|passphrases?|credentials?|secrets|access tokens?|auth(?:entication)? tokens?"
     "|private keys?|ssh keys?|seed phrases?|env(?:ironment)? (?:variables?|vars?)|session cookies|credit card numbers?"
 )

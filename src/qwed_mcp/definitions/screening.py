@@ -15,12 +15,15 @@ from qwed_mcp.definitions.blobs import decoded, spelt_apart
 from qwed_mcp.definitions.folding import mixed_words, plain_letters, without_digits_for_letters
 from qwed_mcp.definitions.instructions import IN_OTHER_SCRIPTS, PATTERNS
 from qwed_mcp.definitions.keeping import commands_about_files
-from qwed_mcp.definitions.shown import visible_name
+from qwed_mcp.definitions.shown import plain_name
 from qwed_mcp.definitions.unseen import smuggled, unseen_in, without_unseen
+from qwed_mcp.definitions.wire import TooLarge
 
 MAX_FINDINGS = 10
 _AROUND = 60
 _SPACE = re.compile(r"\s+")
+_JOINED = re.compile(r"(?<=[a-z])[_-](?=[a-z])")
+"""A name is read as words too."""
 _ADDRESS_KEYS = (".$schema", ".$id", ".id")
 
 
@@ -32,10 +35,10 @@ class Finding(NamedTuple):
 
 
 def findings(definition: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Everything found in one definition, each reason once; nothing for an honest one."""
+    """Everything found in one definition, each reason once; nothing for an honest one, TooLarge for an endless one."""
     strings = strings_in(definition)
     if not strings.complete:
-        return (Finding("too large: it holds more strings, or deeper ones, than are read"),)
+        raise TooLarge("it holds more strings than are read")
     found: dict[str, Finding] = {}
     for each in _found(strings.pairs, definition):
         found.setdefault(each.reason, each)
@@ -87,6 +90,8 @@ def _readings(text: str) -> Iterator[str]:
     if not text.isascii():
         yield _one_line(unicodedata.normalize("NFKC", bare))
     yield without_digits_for_letters(folded)
+    if _JOINED.search(folded):
+        yield _JOINED.sub(" ", folded)
 
 
 def _one_line(text: str) -> str:
@@ -132,8 +137,14 @@ def _arguments(definition: Mapping[str, Any]) -> list[str]:
 def place(path: str) -> str:
     """Where in a definition, in words."""
     first, _, rest = path.partition(".")
-    if first in ("inputSchema", "outputSchema"):
-        return f"the {'input' if first == 'inputSchema' else 'output'} schema" + (
-            f" at `{visible_name(rest)}`" if rest else ""
+    if first in _SCHEMAS:
+        return (
+            f"{_SCHEMAS[first]} at `{'.'.join(map(plain_name, rest.split('.')[-_DEEPEST:]))}`"
+            if rest
+            else _SCHEMAS[first]
         )
-    return f"its {visible_name(path)}" if first else "it"
+    return f"its {'.'.join(map(plain_name, path.split('.')[:_DEEPEST]))}"
+
+
+_SCHEMAS = {"inputSchema": "the input schema", "outputSchema": "the output schema"}
+_DEEPEST = 5

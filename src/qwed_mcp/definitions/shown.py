@@ -1,6 +1,7 @@
 """What an approver is shown of a definition: nothing hidden, no secret, and short enough to be read."""
 
 import json
+import re
 from collections.abc import Iterable
 
 from mcp_types import Tool
@@ -8,17 +9,23 @@ from mcp_types import Tool
 from qwed.guards.secrets import mask
 from qwed_mcp.definitions.folding import mixed_words
 from qwed_mcp.definitions.unseen import seen
-from qwed_mcp.definitions.wire import MAX_BYTES, definition_of
+from qwed_mcp.definitions.wire import MAX_BYTES, TooLarge, definition_of
 
 MAX_EXCERPT = 2_000
 MAX_TEXT = 300
 MAX_TEXTS = 4
 MAX_NAME = 128
+_PLAIN = re.compile(r"[A-Za-z0-9_$.:-]{1,40}")
 
 
 def visible_name(name: str) -> str:
     """A name in letters that cannot be taken for others."""
     return _cut(ascii(name)[1:-1], MAX_NAME)
+
+
+def plain_name(name: str) -> str:
+    """A name for a sentence that a model may read: one that is a sentence itself is not repeated."""
+    return name if _PLAIN.fullmatch(name) else "..."
 
 
 def visible(text: str, most: int = MAX_TEXT) -> str:
@@ -38,11 +45,11 @@ def visible_texts(texts: Iterable[str]) -> list[str]:
 
 def excerpt(tool: Tool) -> str:
     """The beginning of a definition as its members come, the texts a model reads first."""
-    definition = definition_of(tool)
-    ordered = {key: definition.pop(key) for key in ("name", "title", "description") if key in definition}
     try:
+        definition = definition_of(tool)
+        ordered = {key: definition.pop(key) for key in ("name", "title", "description") if key in definition}
         text = json.dumps({**ordered, **definition}, ensure_ascii=False)
-    except (RecursionError, ValueError):
+    except (TooLarge, RecursionError):
         return "{...} (too deep to be shown)"
     return visible(text[:MAX_BYTES], MAX_EXCERPT)
 

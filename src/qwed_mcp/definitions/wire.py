@@ -20,8 +20,11 @@ class TooLarge(ValueError):
 
 
 def definition_of(tool: Tool) -> dict[str, Any]:
-    """What a client is told of the tool, under the names of the protocol."""
-    return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
+    """What a client is told of the tool, under the names of the protocol; TooLarge where it is nested too deep."""
+    try:
+        return tool.model_dump(by_alias=True, exclude_none=True, mode="json")
+    except ValueError:
+        raise TooLarge("nested too deep") from None
 
 
 def written(definition: dict[str, Any]) -> bytes:
