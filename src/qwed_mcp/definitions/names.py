@@ -83,8 +83,12 @@ def _is_fraud(name: str, known: Known) -> bool:
 
 
 def _is_plainer(name: str, other: str) -> bool:
-    """Whether a name is the one that is imitated, and not the imitation."""
-    return name.isascii() and name.replace("_", "a").isalpha() and not other.replace("_", "a").isascii()
+    """Whether a name is the one that is imitated, and not the imitation: made of words, and the other is not."""
+    return _is_made_of_words(name) and not _is_made_of_words(other)
+
+
+def _is_made_of_words(name: str) -> bool:
+    return bool(_REGULAR.fullmatch(name)) and WORDS.issuperset(words_of(name))
 
 
 def _words(name: str) -> tuple[str, ...]:

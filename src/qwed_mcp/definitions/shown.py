@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from itertools import accumulate, takewhile
 
 from mcp_types import Tool
 
@@ -11,8 +12,10 @@ from qwed_mcp.definitions.folding import mixed_words
 from qwed_mcp.definitions.unseen import seen
 from qwed_mcp.definitions.wire import MAX_BYTES, TooLarge, definition_of
 
-MAX_EXCERPT = 2_000
-MAX_TEXT = 300
+MAX_SHOWN = 4_096
+"""Bytes of JSON that an approver is asked with, all in all; the rest are shares of it."""
+MAX_EXCERPT = 1_900
+MAX_TEXT = 180
 MAX_TEXTS = 4
 MAX_NAME = 128
 _PLAIN = re.compile(r"[A-Za-z0-9_$.:-]{1,40}")
@@ -30,7 +33,7 @@ def plain_name(name: str) -> str:
 
 def visible(text: str, most: int = MAX_TEXT) -> str:
     """A text in which everything can be seen, secrets masked, cut where it gets long."""
-    shown = seen(text[: most * 2])
+    shown = seen(text[:MAX_BYTES])
     for word in mixed_words(shown):
         shown = shown.replace(word, ascii(word)[1:-1])
     return _cut(mask(shown), most)
@@ -51,8 +54,19 @@ def excerpt(tool: Tool) -> str:
         text = json.dumps({**ordered, **definition}, ensure_ascii=False)
     except (TooLarge, RecursionError):
         return "{...} (too deep to be shown)"
-    return visible(text[:MAX_BYTES], MAX_EXCERPT)
+    return visible(text, MAX_EXCERPT)
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    """The text, or as much of it as takes no more than that many bytes in JSON."""
+    if _size(text[: most + 1]) <= most:
+        return text
+    sizes = accumulate(map(_size, text), initial=len(_GOES_ON))
+    return text[: sum(1 for _ in takewhile(lambda size: size <= most, sizes)) - 1] + _GOES_ON
+
+
+_GOES_ON = "..."
+
+
+def _size(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace")) - 2
