@@ -13,6 +13,7 @@ from qwed_mcp.definitions.held import Held, Screened
 from qwed_mcp.definitions.names import Known, Names, in_other_letters, unfit
 from qwed_mcp.definitions.pages import Pages, Pin
 from qwed_mcp.definitions.screening import Finding, findings
+from qwed_mcp.definitions.shadowing import Foreign, foreign_names
 from qwed_mcp.definitions.shown import plain_name
 from qwed_mcp.definitions.wire import TooLarge, definition_of, digest_of, written
 
@@ -29,18 +30,25 @@ class _Read(NamedTuple):
     problems: tuple[str, ...]
 
 
+class _Known(NamedTuple):
+    names: Names
+    foreign: Foreign
+
+
 def judge(pages: Pages, tools: Sequence[Tool], beside: Iterable[Known]) -> tuple[Screened, Pages]:
     """The listing told apart, and the pages as they read from now on."""
     if len(tools) > MAX_TOOLS:
         reason = f"too large: the server lists {len(tools):,} tools, and at most {MAX_TOOLS:,} are read"
         return Screened((), tuple(_refused(pages, tool, (reason,)) for tool in tools)), pages
     listed = _read_all(pages.server, tools)
-    names = Names([*_built_in(), *beside, *_own(pages, tools)])
+    others = (*_built_in(), *beside)
+    own = _own(pages, tools)
+    known = _Known(Names([*others, *own]), foreign_names(others, (each.name for each in own)))
     passed: list[Tool] = []
     held: list[Held] = []
     pins = dict(pages.pins)
     for each in listed:
-        found = _held(pages, each, names)
+        found = _held(pages, each, known)
         if found is not None:
             held.append(found)
             continue
@@ -56,17 +64,21 @@ def released(pages: Pages, held: Held, by: str) -> Pages:
     return replace(pages, pins={**pages.pins, held.tool.name: pin}, asked=asked)
 
 
-def _held(pages: Pages, each: _Read, names: Names) -> Held | None:
+def _held(pages: Pages, each: _Read, known: _Known) -> Held | None:
     if each.problems:
         return _refused(pages, each.tool, each.problems, each.digest)
     pin = pages.pins.get(each.tool.name)
     if pin is not None and pin.digest == each.digest:
         return None
     try:
-        said = findings(each.definition)
+        said = findings(each.definition, known.foreign)
     except TooLarge as problem:
         return _refused(pages, each.tool, (f"too large: {problem}",), each.digest)
-    reasons = (*_differences(pages, pin, each), *_misleading(each.tool.name, names), *(found.reason for found in said))
+    reasons = (
+        *_differences(pages, pin, each),
+        *_misleading(each.tool.name, known.names),
+        *(found.reason for found in said),
+    )
     if not reasons:
         return None
     previous = pin.digest if pin is not None else ""
@@ -124,6 +136,6 @@ def _built_in() -> Iterable[Known]:
     return (Known(name, "a built-in tool", here=False) for name in TOOLS)
 
 
-def _own(pages: Pages, tools: Sequence[Tool]) -> Iterable[Known]:
+def _own(pages: Pages, tools: Sequence[Tool]) -> tuple[Known, ...]:
     mine = dict.fromkeys([*pages.pins, *(tool.name for tool in tools if not any(unfit(tool.name, pages.server)))])
-    return (Known(name, "another tool of this server", here=True) for name in mine)
+    return tuple(Known(name, "another tool of this server", here=True) for name in mine)

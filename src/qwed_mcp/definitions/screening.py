@@ -7,6 +7,7 @@ place and never repeat the text, since they may end up before the model that was
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from qwed.guards.spellings import plainer
@@ -15,6 +16,7 @@ from qwed_mcp.definitions.blobs import decoded, spelt_apart
 from qwed_mcp.definitions.folding import mixed_words, plain_letters, without_digits_for_letters
 from qwed_mcp.definitions.instructions import IN_OTHER_SCRIPTS, PATTERNS
 from qwed_mcp.definitions.keeping import commands_about_files
+from qwed_mcp.definitions.shadowing import Foreign, commands_about_others
 from qwed_mcp.definitions.shown import plain_name
 from qwed_mcp.definitions.unseen import smuggled, unseen_in, without_unseen
 from qwed_mcp.definitions.wire import TooLarge
@@ -34,13 +36,14 @@ class Finding(NamedTuple):
     words: str = ""
 
 
-def findings(definition: Mapping[str, Any]) -> tuple[Finding, ...]:
+def findings(definition: Mapping[str, Any], foreign: Foreign | None = None) -> tuple[Finding, ...]:
     """Everything found in one definition, each reason once; nothing for an honest one, TooLarge for an endless one."""
     strings = strings_in(definition)
     if not strings.complete:
         raise TooLarge("it holds more strings than are read")
     found: dict[str, Finding] = {}
-    for each in _found(strings.pairs, definition):
+    distinct = tuple(dict.fromkeys(strings.pairs))
+    for each in chain(_found(distinct, definition), _about_others(distinct, foreign or {})):
         found.setdefault(each.reason, each)
         if len(found) == MAX_FINDINGS:
             break
@@ -48,11 +51,16 @@ def findings(definition: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 
 def _found(pairs: tuple[tuple[str, str], ...], definition: Mapping[str, Any]) -> Iterator[Finding]:
-    distinct = dict.fromkeys(pairs)
-    for path, text in distinct:
+    for path, text in pairs:
         yield from _seen_nowhere(path, text)
-    yield from _said(distinct)
-    yield from _outside(distinct, definition)
+    yield from _said(pairs)
+    yield from _outside(pairs, definition)
+
+
+def _about_others(pairs: tuple[tuple[str, str], ...], foreign: Foreign) -> Iterator[Finding]:
+    for path, text in pairs if foreign else ():
+        for known in commands_about_others(text, foreign):
+            yield Finding(f"{place(path)} gives commands about `{plain_name(known.name)}`, {known.owner}", text)
 
 
 def _seen_nowhere(path: str, text: str) -> Iterator[Finding]:
