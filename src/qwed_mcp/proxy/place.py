@@ -1,0 +1,54 @@
+"""Where a proxy keeps what outlives it: one directory for each server, for its owner alone."""
+
+import contextlib
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from qwed.words.home import NoHome, from_home
+from qwed_sdk.hook.call import Unusable
+
+_LARGEST = 1 << 20
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def directory(name: str) -> Path:
+    """The directory of one server: made at need; Unusable where it cannot be had."""
+    try:
+        place = from_home("~/.qwed/mcp") / name
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if stat.S_IMODE(place.stat().st_mode) & 0o077:
+            place.chmod(0o700)
+    except NoHome as error:
+        raise Unusable(str(error)) from None
+    except OSError as error:
+        raise Unusable(f"{error.filename or '~/.qwed/mcp'} cannot be used: {error.strerror}") from None
+    return place
+
+
+def read_object(file: Path) -> dict[str, Any] | None:
+    """The JSON object in the file; None where there is none that can be read."""
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | _FLAGS), "rb") as source:
+            data = source.read(_LARGEST + 1)
+        found = json.loads(data) if len(data) <= _LARGEST else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def write_object(file: Path, members: dict[str, Any]) -> None:
+    """Write it as a whole, readable by its owner alone, or leave what was there; Unusable where it cannot be."""
+    written = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600), "w") as out:
+            json.dump(members, out)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(written, file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            written.unlink()
+        raise Unusable(f"{file} cannot be written: {error.strerror}") from None

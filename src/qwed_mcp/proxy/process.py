@@ -1,0 +1,89 @@
+"""The server behind the proxy as a process of ours: started without a shell, without our secrets, and ended with us."""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.abc import Process
+
+from qwed_mcp.proxy.lines import Streams, framed
+from qwed_sdk.hook.call import Unusable
+
+_OURS = "QWED_"
+_PATIENCE = 2.0
+"""Seconds for each: to end by itself once nobody speaks to it any more, and once it is asked to."""
+_GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
+
+
+def environment_of(ours: Mapping[str, str]) -> dict[str, str]:
+    """What a server is told of our environment: everything but the secrets of the control plane."""
+    return {name: value for name, value in ours.items() if not name.upper().startswith(_OURS)}
+
+
+class Running:
+    """One process, and how it ended."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @property
+    def ending(self) -> str | None:
+        """How it ended, in words; None while it runs."""
+        code = self._process.returncode
+        if code is None:
+            return None
+        return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+    async def read(self) -> bytes:
+        """Some bytes of what it says, or none at the end."""
+        assert self._process.stdout is not None  # noqa: S101 - it was started with pipes
+        try:
+            return await self._process.stdout.receive()
+        except _GONE:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        """Tell it something."""
+        assert self._process.stdin is not None  # noqa: S101 - it was started with pipes
+        await self._process.stdin.send(data)
+
+    async def stop(self) -> None:
+        """End it, and everything it started: by itself, then asked to, then whether it will or not."""
+        assert self._process.stdin is not None  # noqa: S101 - it was started with pipes
+        with suppress(OSError, *_GONE):
+            await self._process.stdin.aclose()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                self._signal(number)
+            with anyio.move_on_after(_PATIENCE):
+                await self._process.wait()
+                break
+        # What it left running in its session would outlive the proxy that was to guard it.
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with suppress(OSError):
+            os.killpg(self._process.pid, number)
+
+
+@asynccontextmanager
+async def started(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[tuple[Running, Streams]]:
+    """The process and its messages; its standard error is ours."""
+    try:
+        process = await anyio.open_process(
+            list(command), env=environment_of(environment), stderr=None, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Unusable(f"`{command[0]}` cannot be started: {reason}") from None
+    running = Running(process)
+    try:
+        async with framed(running.read, running.write) as streams:
+            yield running, streams
+    finally:
+        with anyio.CancelScope(shield=True):
+            await running.stop()
+            with suppress(OSError, *_GONE):
+                await process.aclose()

@@ -1,0 +1,182 @@
+"""The server behind the proxy: connected over its standard streams or over HTTP, and asked within bounds."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import anyio
+from mcp import Client, MCPError
+from mcp.client.session import ElicitationFnT, ListRootsFnT, MessageHandlerFnT, SamplingFnT
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    ServerCapabilities,
+    Tool,
+)
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from qwed_mcp.proxy.options import Options
+from qwed_mcp.proxy.process import Running, started
+from qwed_sdk.hook.call import Unusable
+
+T = TypeVar("T")
+PAGES = 100
+MOST_LISTED = 2_000
+LARGEST_LISTING = 8 << 20
+"""Characters of all that one listing says."""
+_RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
+CONNECTING = 30.0
+
+
+class Unanswered(Exception):
+    """The server gave no answer that can be passed on; the message says why."""
+
+
+class Upstream:
+    """One connection to the server."""
+
+    def __init__(self, client: Client, timeout: float, running: Running | None) -> None:
+        self.client = client
+        self._timeout = timeout
+        self._running = running
+
+    @property
+    def capabilities(self) -> ServerCapabilities:
+        """What the server says it can."""
+        return self.client.server_capabilities
+
+    @property
+    def died(self) -> bool:
+        """Whether it is over; over HTTP nobody knows before asking."""
+        return self._running is not None and self._running.ending is not None
+
+    async def call(
+        self, params: CallToolRequestParams, progress: ProgressFnT | None
+    ) -> CallToolResult | InputRequiredResult:
+        """The server's result as it came; MCPError where it answered with an error, Unanswered where it did not."""
+        request = CallToolRequest(params=params)
+        # Not `Client.call_tool`: whether a result keeps the schema its tool stated is between client and server.
+        return await self.asked(
+            self.client.session.send_request(request, _RESULT, self._timeout, progress_callback=progress)
+        )
+
+    async def asked(self, question: Awaitable[T]) -> T:
+        """What comes of a question to the server; Unanswered where nothing usable does."""
+        try:
+            with anyio.fail_after(self._timeout + 1):
+                return await question
+        except MCPError as error:
+            reason = self._why(error)
+            if reason is None:
+                raise
+            raise Unanswered(reason) from None
+        except ValidationError:
+            raise Unanswered("the server's answer is none of the protocol") from None
+        except TimeoutError:
+            raise Unanswered(f"the server did not answer within {self._timeout:g} seconds") from None
+        except (OSError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise Unanswered(f"the server could not be asked: {error or type(error).__name__}") from None
+
+    def _why(self, error: MCPError) -> str | None:
+        """Why there is no answer; None where the error is the server's own answer."""
+        if error.code == REQUEST_TIMEOUT:
+            return f"the server did not answer within {self._timeout:g} seconds"
+        if error.code == CONNECTION_CLOSED:
+            ending = None if self._running is None else self._running.ending
+            return f"the server behind the proxy is gone ({ending or 'its connection closed'}): start the proxy anew"
+        return None
+
+    async def tools(self) -> tuple[Tool, ...]:
+        """All tools of all pages, bounded in number and size."""
+        return tuple(
+            await self.pages(lambda cursor: self.client.list_tools(cursor=cursor, cache_mode="bypass"), "tools")
+        )
+
+    async def pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
+        """Everything the pages of one listing hold; Unanswered where that is more than anybody needs."""
+        found: list[BaseModel] = []
+        cursor, size = None, 0
+        for _ in range(PAGES):
+            listed = await self.asked(page(cursor))
+            found += getattr(listed, member)
+            size += len(listed.model_dump_json())
+            if len(found) > MOST_LISTED or size > LARGEST_LISTING:
+                raise Unanswered(f"the server lists more than {MOST_LISTED} {member}, or says too much of them")
+            cursor = listed.next_cursor
+            if cursor is None:
+                return found
+        raise Unanswered(f"the server lists its {member} on more than {PAGES} pages")
+
+
+class Hears(NamedTuple):
+    """What the server may say or ask unasked; what is None is refused."""
+
+    message: MessageHandlerFnT | None = None
+    sampling: SamplingFnT | None = None
+    elicitation: ElicitationFnT | None = None
+    roots: ListRootsFnT | None = None
+
+
+@asynccontextmanager
+async def connected(options: Options, hears: Hears) -> AsyncIterator[Upstream]:
+    """The server, once it is known which version of the protocol it speaks; Unusable where there is none."""
+    async with AsyncExitStack() as stack:
+        running: Running | None = None
+        if options.url is None:
+            running, streams = await stack.enter_async_context(started(options.command, os.environ))
+            transport: Any = _ready(streams)
+        else:
+            transport = await stack.enter_async_context(_over_http(options))
+        client = Client(
+            transport,
+            read_timeout_seconds=options.timeout,
+            message_handler=hears.message,
+            sampling_callback=hears.sampling,
+            elicitation_callback=hears.elicitation,
+            list_roots_callback=hears.roots,
+            client_info=Implementation(name="qwed-mcp-proxy", version="1"),
+            cache=None,
+        )
+        await stack.enter_async_context(_entered(client, options))
+        yield Upstream(client, options.timeout, running)
+
+
+@asynccontextmanager
+async def _ready(streams: T) -> AsyncIterator[T]:
+    yield streams
+
+
+@asynccontextmanager
+async def _over_http(options: Options) -> AsyncIterator[Any]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    limits = httpx2.Timeout(CONNECTING, read=max(options.timeout, 300.0))
+    async with httpx2.AsyncClient(headers=dict(options.headers), timeout=limits) as http:
+        assert options.url is not None  # noqa: S101 - the caller looked
+        yield streamable_http_client(options.url, http_client=http)
+
+
+@asynccontextmanager
+async def _entered(client: Client, options: Options) -> AsyncIterator[Client]:
+    what = options.url or options.command[0]
+    async with AsyncExitStack() as stack:
+        try:
+            # Within the client's own time for an answer: a scope around this would end inside one that outlives it.
+            await stack.enter_async_context(client)
+        except (MCPError, TimeoutError, RuntimeError, OSError, ValidationError, ExceptionGroup) as error:
+            raise Unusable(f"`{what}` is no MCP server that answers: {_told(error)}") from None
+        yield client
+
+
+def _told(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
