@@ -1,0 +1,146 @@
+"""Definitions that are held: a person is asked about each once, and whatever they release passes from then on."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup
+
+from qwed.words import Decision
+from qwed_mcp.definitions.held import Held
+from qwed_mcp.proxy.identity import RELEASE
+from qwed_mcp.proxy.kernel import Kernel
+from qwed_mcp.proxy.waiting import Noted, Waiting
+from qwed_sdk.calls.checks import TOOL_CALL, Refusal
+from qwed_sdk.errors import QWEDError
+from qwed_sdk.hook.call import Unusable
+from qwed_sdk.records import Answer
+
+log = logging.getLogger(__name__)
+MOST_WATCHED = 100
+"""Definitions that are asked about; a server that has more of them held is not one to wait for."""
+EXPIRED = "expired"
+_AT_ONCE = 4
+_POLL = 20.0
+_PAUSE = 5.0
+"""Seconds before a kernel that could not be asked is asked again."""
+_LATER = 60.0
+"""The same for one that would not ask a person."""
+
+
+class Standing(NamedTuple):
+    """How it stands with a definition that is held."""
+
+    decision: str
+    reason: str
+    noted: Noted | None = None
+
+
+_UNASKED = Standing(Decision.DENIED, "too many definitions are held to ask about this one")
+_FINAL = Standing(Decision.DENIED, "nobody can release it: the server has to change it")
+
+
+class Releases:
+    """Asks in the background; nothing of it holds a call up."""
+
+    def __init__(
+        self, kernel: Kernel, waiting: Waiting, tasks: TaskGroup, release: Callable[[Held, str], Awaitable[None]]
+    ) -> None:
+        self._kernel = kernel
+        self._waiting = waiting
+        self._tasks = tasks
+        self._release = release
+        self._limit = anyio.CapacityLimiter(_AT_ONCE)
+        self._standing: dict[str, Standing] = {}
+
+    def see(self, held: Iterable[Held]) -> None:
+        """Ask about those nobody was asked about yet."""
+        for each in held:
+            if each.releasable and each.digest not in self._standing and len(self._standing) < MOST_WATCHED:
+                self._standing[each.digest] = Standing(Decision.PENDING, "an approver is being asked")
+                self._tasks.start_soon(self._followed, each)
+
+    def refusal(self, held: Held, tool: str) -> Refusal:
+        """Why a held tool cannot be called, and who can change that."""
+        standing = self._standing.get(held.digest, _UNASKED) if held.releasable else _FINAL
+        reason = f"its definition is held: {'; '.join(held.reasons)} ({standing.reason})"
+        if standing.noted is None:
+            return Refusal(tool, reason, decision=standing.decision)
+        answer = Answer({"decision": standing.decision, **standing.noted._asdict()})
+        how = self._kernel.approving.format(approval=standing.noted.approval_id)
+        suggestion = f"an approver can release it by approving {standing.noted.approval_id}: {how}"
+        return Refusal(tool, reason, None, suggestion, standing.decision, answer)
+
+    async def _followed(self, held: Held) -> None:
+        """Ask about one definition, and look for the decision until there is one."""
+        answer = await self._until_asked(held)
+        while answer.is_pending and self._kernel.waits:
+            answer = await self._looked(answer)
+        if Decision(answer.decision).permits:
+            self._standing[held.digest] = Standing(answer.decision, "it was released")
+            await self._release(held, _who(answer))
+            await self._logged(answer)
+        elif not answer.is_pending:
+            told = (answer.error or {}).get("message") or "an approver refused it"
+            self._standing[held.digest] = Standing(Decision.DENIED, told)
+
+    async def _until_asked(self, held: Held) -> Answer:
+        """The answer of somebody who can be asked: a person's, or that one will decide."""
+        tried = 0
+        while True:
+            try:
+                answer = await self._asked(held, tried)
+            except (QWEDError, Unusable) as error:
+                self._standing[held.digest] = Standing(Decision.DENIED, f"nobody could be asked: {error}")
+                await anyio.sleep(_PAUSE)
+                continue
+            if answer.is_pending:
+                noted = Noted(answer.action_id or "", answer.approval_id or "")
+                self._standing[held.digest] = Standing(answer.decision, "it waits for an approver", noted)
+                log.warning("`%s` is held: %s (%s)", held.tool.name, "; ".join(held.reasons), noted.approval_id)
+            if answer.is_pending or answer.get("resolution") or Decision(answer.decision).permits:
+                return answer
+            told = (answer.error or {}).get("message")
+            self._standing[held.digest] = Standing(Decision.DENIED, f"nobody could be asked: {told}")
+            await anyio.sleep(_LATER)
+            tried += 1
+
+    async def _asked(self, held: Held, tried: int) -> Answer:
+        """The answer, or the one to the same question of an earlier session."""
+        question, name = f"pin {held.digest}", f"pin_{held.digest}"
+        noted = self._waiting.noted(question)
+        if noted is not None:
+            found = await self._kernel.look(noted.action_id, 0)
+            if (found.resolution or {}).get("state") != EXPIRED:
+                return Answer({**found, "approval_id": noted.approval_id})
+            # Nobody decided in time, so somebody is asked once more: the name says after which question.
+            name = f"{name}_{noted.action_id}"
+        action = {"type": TOOL_CALL, "tool": RELEASE, "parameters": held.request}
+        context = {"conversation_id": name, "step_number": 1}
+        answer = await self._kernel.ask(action, context, f"{name}-{tried}" if tried else name)
+        if answer.is_pending:
+            self._waiting.note(question, Noted(answer.action_id or "", answer.approval_id or ""))
+        return answer
+
+    async def _looked(self, answer: Answer) -> Answer:
+        """The answer as it stands a little later; a few are looked for at a time."""
+        try:
+            async with self._limit:
+                found = await self._kernel.look(answer.action_id or "", _POLL)
+        except QWEDError:
+            await anyio.sleep(_PAUSE)
+            return answer
+        return answer if found.is_pending else found
+
+    async def _logged(self, answer: Answer) -> None:
+        try:
+            await self._kernel.log(answer.action_id or "", True, None, None)
+        except QWEDError as error:
+            log.info("that a definition was released was not logged: %s", error)
+
+
+def _who(answer: Answer) -> str:
+    """Who released it, as the kernel tells it."""
+    settled = answer.get("resolution") or {}
+    return str(settled.get("approver") or settled.get("by") or "an approver")
