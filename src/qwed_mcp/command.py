@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from qwed_mcp.settings import McpSettings
 
 PROGRAM = "qwed-mcp"
-SUBCOMMANDS: tuple[str, ...] = ("qwed_mcp.security.command", "qwed_mcp.observability.command")
+SUBCOMMANDS: tuple[str, ...] = (
+    "qwed_mcp.proxy.command",
+    "qwed_mcp.security.command",
+    "qwed_mcp.observability.command",
+)
 """Modules whose `add_to(app)` adds a subcommand, in the order of `--help`."""
 REFUSED, CANNOT = 1, 2
 _TERMINAL = """\
