@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qwed.guards._skill.domains import _TWINS, imitated
 from qwed.guards.skill import BLOCKED_REGISTRIES, TRUSTED_DOMAINS, SkillProvenanceGuard, SkillVerdict
 from tests.support.tables import each, rows
 
@@ -222,3 +223,23 @@ def test_no_letter_of_another_alphabet_stands_for_a_plain_one():
 def test_texts_that_are_slow_to_search_are_answered():
     for text in ("curl ", "/*", "''", "os \t", "%65", "a/", "e\u0301", "A", "sh -a ", "rm -"):
         SkillProvenanceGuard().verify_skill({**SEED, "changelog": text * 2_000})
+
+
+KNOWN = TRUSTED_DOMAINS | BLOCKED_REGISTRIES
+
+
+def coded_label(label: str) -> str:
+    return label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
+
+
+@pytest.mark.parametrize("domain", sorted(KNOWN))
+def test_every_twin_of_every_letter_and_every_foreign_ending_is_seen_through(domain):
+    name, _, ending = domain.partition(".")
+    spelt = {domain.replace(letter, twin) for letter in name for twin in _TWINS.get(letter, "")}
+    coded = {".".join(map(coded_label, host.split("."))) for host in spelt}
+    placed = {f"{domain}.evil.test", f"a.{domain}.evil.test", f"{domain}-x.test", f"{name}{ending}.evil.test"}
+    ended = {f"{name}.{other}" for other in ("zip", "xyz", "co.uk", "com.br")} | {f"{name}-x.test", f"x-{name}.test"}
+    for host in sorted(spelt | coded | placed | ended):
+        assert imitated(host, KNOWN) == domain, ascii(host)
+        assert imitated(f"cdn.{host}", KNOWN) == domain, ascii(host)
+    assert imitated(domain, KNOWN) == imitated(f"cdn.{domain}", KNOWN) == ""
