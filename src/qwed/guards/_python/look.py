@@ -178,6 +178,8 @@ class Look:
 
     def hidden(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a text is put together in a way that hides it."""
+        if not self.says(_hiding):
+            return False
         if self.hiding is None:
             self.hiding = hiding_names(self.program)
         return _hides(node) or any((id(home), name) in self.hiding for home, name in _parts(self.program, node, scope))

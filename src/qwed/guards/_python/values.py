@@ -72,6 +72,12 @@ def _grows(base: str, telling: bool) -> bool:
     return telling and base.count(".") < MAX_SEGMENTS and base.partition(".")[0] not in BUILTINS
 
 
+def _can_mean(binding: Binding) -> bool:
+    """Whether a name may stand for something of a library by this."""
+    told = binding.path or binding.handed or binding.kind is not None
+    return bool(told) or type(binding.value) in _READERS or type(binding.each) in _READERS
+
+
 def _made(paths: Paths) -> Paths:
     """What calling these gives back, where a row asks for it."""
     return frozenset(canonical(f"{path}()") for path in paths) & KNOWN
@@ -85,6 +91,8 @@ class Values:
     known: dict[tuple[int, str], Paths] = field(default_factory=dict)
     cache: dict[int, Paths] | None = None
     """What every node that was asked about may stand for, by id, once the names are settled."""
+    settled: dict[tuple[str, int], Paths] = field(default_factory=dict)
+    """The same for every name that was asked about, by its scope."""
     texts: Callable[[ast.expr, Scope], list[str]] = lambda _node, _scope: []
     """The texts an expression can be, for `getattr`."""
 
@@ -92,7 +100,7 @@ class Values:
         """Repeat until no name gains a meaning; TooComplex where that does not end."""
         if len(self.program.stars) > MAX_STARS:
             raise TooComplex
-        keys = [(scope, name) for scope in self.program.scopes for name in scope.names]
+        keys = self._telling()
         for _ in range(MAX_ROUNDS):
             # Chains of names run either way, so both directions take turns.
             keys.reverse()
@@ -100,6 +108,18 @@ class Values:
                 self.cache = {}
                 return
         raise TooComplex
+
+    def _telling(self) -> list[tuple[Scope, str]]:
+        """The names that can mean anything at all: most hold plain values, and most calls are of no function here."""
+        names = [
+            (scope, name)
+            for scope in self.program.scopes
+            for name, bindings in scope.names.items()
+            if any(map(_can_mean, bindings))
+        ]
+        handed = self.program.handed
+        asked = {key for scope, name in names for binding in scope.names[name] for key in binding.handed}
+        return [(scope, name) for scope, name in names if scope is not handed or name in asked]
 
     def _round(self, keys: list[tuple[Scope, str]]) -> bool:
         changed = False
@@ -197,6 +217,14 @@ class Values:
 
     def named(self, name: str, scope: Scope) -> Paths:
         """The library names the variable `name` may stand for."""
+        if self.cache is None:
+            return self._named(name, scope)
+        key = (name, id(scope))
+        if key not in self.settled:
+            self.settled[key] = self._named(name, scope)
+        return self.settled[key]
+
+    def _named(self, name: str, scope: Scope) -> Paths:
         homes, outside, name = self._homes(name, scope)
         found = NOTHING.union(*(self.known.get((id(home), name), NOTHING) for home in homes))
         if not outside:
