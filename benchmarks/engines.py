@@ -14,6 +14,8 @@ from qwed.engines import logic, math, sql
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import python_code, shell
 from qwed.words import Status
+from qwed_mcp.security import RiskBasedExecutionGateway
+from qwed_mcp.settings import McpSettings
 
 _numbers = itertools.count(1)
 
@@ -40,6 +42,58 @@ def worker_{0}(rows, limit={0}):
     return f"{{len(kept)}} rows: {{names}}"
 
 """
+FIFTY_LINES = """\
+from decimal import Decimal, ROUND_HALF_UP
+from sympy import diff, simplify, symbols
+from qwed_new.guards.sql_guard import SQLGuard
+
+x = symbols("x")
+claimed = 3 * x**2 + {0}
+derived = diff(x**3 + {0} * x, x)
+print(f"derivative: {{derived}}")
+assert simplify(derived - claimed) == 0, "the derivative is another one"
+
+principal = Decimal("{0}00")
+rate = Decimal("0.075")
+periods = Decimal("4")
+years = Decimal("5")
+value = principal * (1 + rate / periods) ** (periods * years)
+value = value.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP)
+print(f"future value: {{value}}")
+assert value > principal
+
+
+def schedule(amount, monthly, months):
+    # What is still owed after each month.
+    rows = []
+    for month in range(1, months + 1):
+        interest = (amount * monthly).quantize(Decimal("0.01"))
+        amount = amount + interest - Decimal("100")
+        rows.append((month, interest, amount))
+        if amount <= 0:
+            break
+    return rows
+
+
+owed = schedule(Decimal("1200"), Decimal("0.01"), {0})
+total = sum(interest for _, interest, _ in owed)
+for month, interest, left in owed[:3]:
+    print(f"{{month:>3}} {{interest:>10}} {{left:>10}}")
+print(f"interest: {{total}}")
+assert total >= 0
+
+guard = SQLGuard()
+queries = {{
+    "read": "SELECT name FROM users WHERE id = {0}",
+    "injected": "SELECT * FROM users WHERE id = '1' OR '1'='1'",
+}}
+for name, query in queries.items():
+    result = guard.verify_query(query)
+    print(name, result["verified"], result.get("message", ""))
+    if name == "injected":
+        assert not result["verified"]
+print("VERIFIED")
+"""
 COMMAND = "find ./data{0} -name '*.csv' | xargs grep -l total | sort | head -20"
 SMT = "(AND (GT x {0}) (LT x (PLUS {0} 10)) (IMPLIES p (EQ y (TIMES 2 x))) p)"
 
@@ -52,6 +106,7 @@ def thousand_lines(number: int, thousands: int = 1) -> str:
 def contenders() -> dict[str, Callable[[], float]]:
     """Microseconds of processor time per verdict, on a new text each time."""
     bandit = BanditManager(BanditConfig(), "file")
+    gateway = RiskBasedExecutionGateway(McpSettings(trusted_code_execution=True))
     return {
         "sql engine, new text": _each(lambda n: _verified(sql.verify(EngineRequest(query=QUERY.format(n)))), 20),
         "bare sqlglot parse of the same": _each(lambda n: sqlglot.parse_one(QUERY.format(n), "postgres"), 20),
@@ -61,6 +116,8 @@ def contenders() -> dict[str, Callable[[], float]]:
         "bandit, 5 lines": _each(lambda n: _bandit(bandit, FIVE_LINES.format(n)), 20),
         "bandit, 1,000 lines": _each(lambda n: _bandit(bandit, thousand_lines(n)), 1),
         "bare ast.parse, 1,000 lines": _each(lambda n: ast.parse(thousand_lines(n)), 1),
+        "mcp gateway, 50 lines": _each(lambda n: _allowed(gateway, FIFTY_LINES.format(n)), 20),
+        "bare ast.parse, 50 lines": _each(lambda n: ast.parse(FIFTY_LINES.format(n)), 20),
         "logic engine, a satisfiable formula": _each(
             lambda n: _verified(logic.verify(EngineRequest(query=SMT.format(n)))), 10
         ),
@@ -76,6 +133,12 @@ def _verified(verdict: object) -> None:
     status = getattr(verdict, "status", None)
     if status is not Status.VERIFIED:
         raise RuntimeError(f"not verified: {verdict}")
+
+
+def _allowed(gateway: RiskBasedExecutionGateway, code: str) -> None:
+    decision = gateway.evaluate_and_route("execute_python_code", {"code": code})
+    if not decision.verified:
+        raise RuntimeError(decision.message)
 
 
 def _bandit(manager: BanditManager, code: str) -> None:

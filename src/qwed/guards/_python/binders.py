@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from qwed.guards._python.children import below
 from qwed.guards._python.scopes import Binding, Program, Scope, Signature, Visit
 
 
@@ -21,7 +22,7 @@ def read(tree: ast.Module) -> Program:
         if binder is not None:
             binder(program, node, scope)
         inner = _SCOPED.get(kind)
-        children = _below(node, scope) if inner is None else list(inner(program, node, scope))
+        children = below(node, scope) if inner is None else list(inner(program, node, scope))
         children.reverse()
         pending += children
     program.shadowed = _shadowed(tree, program.visits)
@@ -60,28 +61,6 @@ def _inner(program: Program, kind: str, parent: Scope, label: str = "") -> Scope
     scope = Scope(kind, parent, label)
     program.scopes.append(scope)
     return scope
-
-
-def _below(node: ast.AST, scope: Scope) -> list[Visit]:
-    """The nodes inside one, without those that only say how it is used: no rule asks for them, and they are the most."""
-    found: list[Visit] = []
-    for name in _TELLING_FIELDS[type(node)]:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [Visit(each, scope) for each in value if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(Visit(value, scope))
-    return found
-
-
-def _telling(kind: type[ast.AST]) -> tuple[str, ...]:
-    return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _DULL_FIELDS)
-
-
-_DULL_FIELDS = frozenset("ctx op ops id attr level kind type_comment type_ignores conversion is_async simple".split())
-_TELLING_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    kind: _telling(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)
-}
 
 
 def _function(
