@@ -101,11 +101,10 @@ def test_every_import_of_the_mapping_is_run(trusted: Session) -> None:
 
 
 def test_a_package_that_is_not_installed_is_an_error_in_stderr(trusted: Session) -> None:
-    answer = trusted.run("from qwed_tax import TaxVerifier\nprint(TaxVerifier)")
-    told = text(answer)
-    if "No module named" in told:
-        assert told.startswith("STDERR:\nTraceback")
-        assert "ModuleNotFoundError: No module named 'qwed_tax'" in told
+    answer = trusted.run("import rdkit\nprint(rdkit)")
+    assert answer.is_error
+    assert text(answer).startswith("STDERR:\nTraceback")
+    assert "ModuleNotFoundError: No module named 'rdkit'" in text(answer)
 
 
 @pytest.mark.parametrize("name", ["mcp_deadline", "mcp_provenance", "mcp_legal"])
