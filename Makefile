@@ -1,6 +1,6 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-crewai check drill bench docs pins clean
+.PHONY: help setup run test test-crewai test-servers check drill bench docs pins clean
 
 BIN := .venv/bin
 # Where something about CrewAI is tested; -k leaves the rest of these files to `make test`.
@@ -9,7 +9,7 @@ CREWAI_TESTS := tests/frameworks/crewai tests/frameworks/test_table.py tests/doc
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## make .venv with everything pinned in constraints.txt; does nothing when it is up to date
 	@sh scripts/setup
@@ -23,6 +23,10 @@ test: setup ## run the tests
 test-crewai: ## run the tests, the page and the example of CrewAI in .venv-crewai, which is made first
 	@sh scripts/setup-crewai
 	@.venv-crewai/bin/pytest $(CREWAI_TESTS) -k crewai
+
+test-servers: setup ## stand the proxy before published MCP servers, one of them in .venv-servers, which is made first
+	@sh scripts/setup-servers
+	@$(BIN)/pytest tests/servers
 
 check: setup ## format, lint, types, imports, and that every statement of the documents has its test
 	@$(BIN)/ruff format --check .
@@ -40,9 +44,9 @@ bench: setup ## measure, as ratios, in one table
 docs: setup ## write the generated tables of docs/ anew
 	@$(BIN)/python scripts/docs.py
 
-pins: ## choose the newest versions pyproject.toml allows and write constraints.txt and constraints-crewai.txt
+pins: ## choose the newest versions pyproject.toml allows and write constraints.txt and its two siblings
 	@sh scripts/pins
 
-clean: ## remove .venv, .venv-crewai and every cache; data/ stays
-	rm -rf .venv .venv-crewai dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove .venv, .venv-crewai, .venv-servers and every cache; data/ stays
+	rm -rf .venv .venv-crewai .venv-servers dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -119,9 +119,16 @@ def test_the_map_shows_nothing_that_is_not_there() -> None:
         assert Path(ROOT, *path).exists(), line
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-crewai.txt"])
-def test_the_pins_are_versions_and_not_addresses(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("constraints.txt", {"starlette", "msgspec", "pytest", "hatchling", "mcp-server-git"}),
+        ("constraints-crewai.txt", {"starlette", "msgspec", "pytest", "hatchling"}),
+        ("constraints-servers.txt", {"mcp", "mcp-server-sqlite"}),
+    ],
+)
+def test_the_pins_are_versions_and_not_addresses(name: str, needed: set[str]) -> None:
     lines = (ROOT / name).read_text().splitlines()
     pins = [line for line in lines if not line.startswith("#")]
     assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
-    assert {"starlette", "msgspec", "pytest", "hatchling"} <= {line.partition("==")[0] for line in pins}
+    assert needed <= {line.partition("==")[0] for line in pins}

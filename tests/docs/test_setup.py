@@ -19,7 +19,7 @@ PLAIN = ("sh", "cat", "dirname", "env", "id")
 def copy(tmp_path: Path) -> Path:
     """A copy of what the setup reads, in which it can do no harm."""
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "constraints.txt", "constraints-crewai.txt"):
+    for name in ("pyproject.toml", "constraints.txt", "constraints-crewai.txt", "constraints-servers.txt"):
         shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
@@ -100,21 +100,25 @@ def test_the_environment_is_made_anew_when_what_it_is_made_from_changes(copy: Pa
     assert before == again != run(ask, copy).stdout
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "constraints-crewai.txt", "scripts/setup-crewai", "scripts/common"])
-def test_so_is_the_environment_of_crewai(copy: Path, name: str) -> None:
-    ask = f". scripts/common; fingerprint '{sys.executable}' constraints-crewai.txt scripts/setup-crewai"
+@pytest.mark.parametrize("beside", ["crewai", "servers"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "constraints-{}.txt", "scripts/setup-{}", "scripts/common"])
+def test_so_are_the_environments_beside_it(copy: Path, name: str, beside: str) -> None:
+    name = name.format(beside)
+    ask = f". scripts/common; fingerprint '{sys.executable}' constraints-{beside}.txt scripts/setup-{beside}"
     before, again = run(ask, copy).stdout, run(ask, copy).stdout
     with (copy / name).open("a") as file:
         file.write("# changed\n")
     assert before == again != run(ask, copy).stdout
 
 
-def test_an_environment_that_is_up_to_date_is_left_alone(copy: Path) -> None:
-    ask = f". scripts/common; fingerprint '{sys.executable}' constraints-crewai.txt scripts/setup-crewai"
-    (copy / ".venv-crewai" / "bin").mkdir(parents=True)
-    (copy / ".venv-crewai" / "qwed-setup").write_text(run(ask, copy).stdout)
-    program(copy / ".venv-crewai" / "bin" / "python", "#!/bin/sh\nexit 0\n")
-    done = run("sh scripts/setup-crewai", copy, PYTHON=sys.executable)
+@pytest.mark.parametrize("beside", ["crewai", "servers"])
+def test_an_environment_that_is_up_to_date_is_left_alone(copy: Path, beside: str) -> None:
+    ask = f". scripts/common; fingerprint '{sys.executable}' constraints-{beside}.txt scripts/setup-{beside}"
+    venv = copy / f".venv-{beside}"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "qwed-setup").write_text(run(ask, copy).stdout)
+    program(venv / "bin" / "python", "#!/bin/sh\nexit 0\n")
+    done = run(f"sh scripts/setup-{beside}", copy, PYTHON=sys.executable)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -137,7 +141,7 @@ def test_make_alone_lists_the_verbs() -> None:
 def test_ci_runs_the_commands_contributing_names() -> None:
     script = ROOT / ".ci" / "run"
     lines = [line for line in script.read_text().splitlines() if line.startswith("make ")]
-    assert lines == ["make test", "make test-crewai", "make check"]
+    assert lines == ["make test", "make test-crewai", "make test-servers", "make check"]
     assert os.access(script, os.X_OK)
 
 
