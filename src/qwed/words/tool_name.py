@@ -29,7 +29,8 @@ def readings(name: str) -> tuple[str, ...]:
         return (name,)
     parts = name.split(_BETWEEN)
     if len(parts) < 3 or not parts[1]:
-        return (name,)
+        # Nobody told the server; the tool's name is read as well, where a list may have it.
+        return (name, *filter(None, parts[1:]))
     found = (_BETWEEN.join(parts[start:]) for start in range(2, len(parts)))
     return tuple(each for each in found if each) or (name,)
 

@@ -57,8 +57,22 @@ def _form_of(raw: Raw) -> Form:
 def _tool_name(name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
         raise Unusable(f"the name of the tool must be 1 to {_LONGEST_NAME} printable characters")
+    if not name.startswith("MCP:"):
+        return name
     # Cursor writes MCP:server:tool; the rest of the world mcp__server__tool.
-    return f"mcp__{name[4:].replace(':', '__')}" if name.startswith("MCP:") else name
+    server, between, tool = name[4:].partition(":")
+    return _of_server(server, tool) if between else _of_server(None, server)
+
+
+def _of_server(server: Any, tool: Any) -> str:
+    """The name of a server's tool, under which no server passes for another."""
+    if not isinstance(tool, str) or not isinstance(server, str | None):
+        raise Unusable("the names of a server and of its tool must be text")
+    if server is None and "__" not in tool:
+        return f"mcp__{tool}"
+    if server is None or "__" in server or server.startswith("_") or server.endswith("_") or tool.startswith("_"):
+        raise Unusable(f"nobody can tell whose tool {quoted(tool)} is: a server's name has no `__`, and ends in no `_`")
+    return f"mcp__{server}__{tool}"
 
 
 def _text(raw: Raw, *members: str) -> str | None:
@@ -100,8 +114,10 @@ def _cwd(raw: Raw) -> str | None:
 
 def _named(raw: Raw) -> Call:
     tool = _member(raw, "tool_name")
-    if raw.get("mcp_context") is not None and isinstance(tool, str) and not tool.startswith("mcp_"):
-        tool = f"mcp__{tool}"  # a server may call its tool `read_file`: it is none of the agent's own
+    context = raw.get("mcp_context")
+    if context is not None:
+        # A server may call its tool `read_file`: it is none of the agent's own.
+        tool = _of_server(context.get("server_name") if isinstance(context, Mapping) else None, tool)
     return Call(
         agent="",
         tool=tool,
@@ -157,7 +173,7 @@ def _cursor_shell(raw: Raw) -> Call:
 
 def _cursor_mcp(raw: Raw) -> Call:
     tool = str(_member(raw, "tool_name"))
-    name = tool if tool.startswith(("MCP:", "mcp__")) else f"mcp__{tool}"
+    name = tool if tool.startswith("MCP:") else _of_server(None, tool)
     return _cursor(raw, name, _object(_member(raw, "tool_input"), "tool_input"))
 
 
@@ -180,7 +196,7 @@ def _windsurf(tool: str, *members: str) -> Callable[[Raw], Call]:
 
 def _windsurf_mcp(raw: Raw) -> Call:
     info = _object(_member(raw, "tool_info"), "tool_info")
-    tool = f"mcp__{_member(info, 'mcp_server_name')}__{_member(info, 'mcp_tool_name')}"
+    tool = _of_server(_member(info, "mcp_server_name"), _member(info, "mcp_tool_name"))
     arguments = _object(info.get("mcp_tool_arguments", {}), "mcp_tool_arguments")
     return Call("", tool, arguments, _text(raw, "trajectory_id"), _text(raw, *_TURNS))
 
