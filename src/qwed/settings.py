@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from qwed.words.home import from_home
 from qwed.words.money import MAX_MICROS, MoneyError, micros_from
 
-VERSION = "1"
-"""Part of every policy hash: raise it when the meaning of a setting changes."""
+VERSION = "2"
+"""Part of every policy hash: raise it when the meaning of a setting changes, or what a policy makes of an action."""
 
 
 class SettingsError(ValueError):

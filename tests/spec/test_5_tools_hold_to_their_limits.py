@@ -72,13 +72,19 @@ def test_a_file_is_as_grave_through_a_tool_as_through_a_shell(
     assert effect in {each["effect"] for each in answer["verification"]["effects"]}
 
 
+@spec("5.1", "5.2")
+def test_a_tool_that_reads_from_an_address_talks_to_the_world(asking: Make) -> None:
+    call = _call("fetch_page", url="https://example.com/v1/credentials")
+    answer = asking(type="trusted", permissions={"allowed_tools": ["fetch_page"]})(call, 1)
+    assert answer["verification"]["risk_level"] == "medium"
+
+
 @spec("5.1")
 @pytest.mark.parametrize(
     ("tool", "parameters"),
     [
         ("read_document", {"path": "/srv/notes/plan.md"}),
         ("search_docs", {"query": "how do I set up ~/.ssh/config for a bastion?"}),
-        ("fetch_page", {"url": "https://example.com/v1/credentials"}),
         ("check_style", {"file": "tests/conftest.py"}),
     ],
 )

@@ -18,13 +18,14 @@ class Reach(StrEnum):
     """Who answers there, the gravest last."""
 
     PUBLIC = "public"
-    UNCLEAR = "unclear"
     INTERNAL = "internal"
+    UNCLEAR = "unclear"
     METADATA = "metadata"
 
 
-_WEIGHT = {reach: weight for weight, reach in enumerate(Reach)}
-_URL = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:[/\\]*([^/\\?#]*)|\s*[/\\]{2,}([^/\\?#]*)")
+WEIGHT = {reach: weight for weight, reach in enumerate(Reach)}
+# Of these schemes programs take any number of slashes, and either kind.
+_URL = re.compile(r"\s*(?:(?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2,}|[/\\]{2,})([^/\\?#]*)", re.IGNORECASE)
 _BARE = re.compile(r"[^/\\?#]*")
 _PORT = re.compile(r":\d*\Z")
 _DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
@@ -55,8 +56,8 @@ def reach_of(address: str) -> Reach:
     """Who answers at a URL, or at a host with or without a port; the gravest reading counts."""
     if len(address) > MAX_LENGTH:
         return Reach.UNCLEAR
-    url = _URL.match(address) if "://" in address or address.lstrip().startswith(("//", "\\\\")) else None
-    authority = (url[1] or url[2] or "") if url else (_BARE.match(address) or [""])[0]
+    url = _URL.match(address)
+    authority = url[1] if url else (_BARE.match(address) or [""])[0]
     readings = {authority, _plain(authority)}
     # `a@b` is b for most and a for some: neither may be what nobody wanted.
     hosts = [each.split("@") for each in readings]
@@ -67,7 +68,7 @@ def reach_of(address: str) -> Reach:
     ]
     if url and (_MISREAD.search(authority) or not authority.strip()):
         found.append(Reach.UNCLEAR)
-    return max(found, key=_WEIGHT.__getitem__, default=Reach.PUBLIC)
+    return max(found, key=WEIGHT.__getitem__, default=Reach.PUBLIC)
 
 
 def _plain(authority: str) -> str:

@@ -38,7 +38,9 @@ METADATA = [
     "http://a9fea9fe.nip.io/",
     "//169.254.169.254/x",
     "\\\\169.254.169.254\\x",
-    "http:\\\\169.254.169.254/x://",
+    "http:\\\\169.254.169.254/x",
+    "http:169.254.169.254",
+    "HTTP:/169.254.169.254/",
     "gopher://169.254.169.254:80/_GET",
 ]
 INTERNAL = [
@@ -105,7 +107,7 @@ PUBLIC = [
     ("address", "reach"),
     [
         (each, reach)
-        for reach, table in zip(Reach, (PUBLIC, UNCLEAR, INTERNAL, METADATA), strict=True)
+        for reach, table in zip(Reach, (PUBLIC, INTERNAL, UNCLEAR, METADATA), strict=True)
         for each in table
     ],
 )

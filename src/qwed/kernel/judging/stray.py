@@ -41,7 +41,7 @@ _STATEMENT = re.compile(
     r"|explain\s+(?:\(?\s*analyze\b[^)]*\)?\s*)?(?:delete\s+from|update\s+\S+\s+set|insert\s+into|select\s+\S.*\bfrom\b)"
     r"|load\s+(?:data|extension)\b|pragma\s+\w+\s*[=(]|declare\s+@|waitfor\s+delay|rename\s+table\s|set\s+global\s"
     r"|refresh\s+materialized|install\s+(?:plugin|component)\s|reindex\s+(?:table|index|database|schema|system)\b"
-    r"|delete\s+\w+\s+where\b|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;?\s*$"
+    r"|delete\s+\w+\s+where\s+\w+\s*[=<>]|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;?\s*$"
     r"|merge\s+\w+\s+using\b|begin\s+(?:drop|delete|truncate|insert|alter)\s)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from qwed.guards import path as paths
-from qwed.guards.address import Reach, reach_of
+from qwed.guards.address import WEIGHT, Reach, reach_of
 from qwed.guards.files import file_effects
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
@@ -48,7 +48,7 @@ class _Text(NamedTuple):
 _PATH_AT_START = re.compile(r"(?:[/~\\]|\.\.?[/\\]|[A-Za-z]:[\\/]|file:)", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"[^\s]*[/\\~][^\s]*|[\w.-]+\.\w{1,8}|\.\.?")
 _ONE_WORD = re.compile(r"\S+")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+|//[^/\s]\S*")
+_ADDRESS = re.compile(r"(?:https?|wss?|ftp):\S|[a-z][a-z0-9+.-]{0,30}:[/\\]{2}|//[^/\s]", re.IGNORECASE)
 _HOST_LIKE = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://|//).*|localhost(?::\d+)?(?:/.*)?|[\w.-]+\.[A-Za-z]{2,}(?::\d+)?(?:/.*)?|[\[\]:.0-9a-fx]+",
     re.IGNORECASE,
@@ -62,8 +62,16 @@ def touched(case: Case) -> tuple[Effect, ...]:
     files = [each for each in texts if names_file(each, words)]
     if len(files) > MOST_FILES:
         return (Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files"),)
-    addresses = [Effect(EffectKind.NETWORK, each.text) for each in texts if _names_address(each)]
-    return (*_told(_done_to(files, words)), *addresses[:MOST_TOLD])
+    addresses = list(dict.fromkeys(_short(each.text) for each in texts if _names_address(each)))
+    if len(addresses) > MOST_TOLD:
+        # Those that are left out must be no graver than those that are told.
+        addresses.sort(key=lambda address: -WEIGHT[reach_of(address)])
+    return (*_told(_done_to(files, words)), *(Effect(EffectKind.NETWORK, each) for each in addresses[:MOST_TOLD]))
+
+
+def _short(text: str) -> str:
+    """The text as a target; one that is cut stays longer than anybody resolves."""
+    return text[: paths.MAX_LENGTH + 1]
 
 
 def _texts(case: Case) -> Iterator[_Text]:
@@ -84,7 +92,7 @@ def _done_to(files: list[_Text], words: frozenset[str]) -> Iterator[Effect]:
     mixed = deeds[0] != deeds[1] and not goals
     for file in files:
         found = paths.resolve(file.text, None)
-        where = file.text if found.place is paths.Place.UNRESOLVABLE else found.path
+        where = _short(file.text) if found.place is paths.Place.UNRESOLVABLE else found.path
         kinds = (*deeds[0], *deeds[1]) if mixed else deeds[file.name.goal]
         for kind in kinds:
             yield from file_effects(kind, where)
@@ -118,14 +126,13 @@ def names_file(each: _Text, words: frozenset[str] = frozenset()) -> bool:
 
 
 def _names_address(each: _Text) -> bool:
-    name, text = each
-    if text.lower().startswith("file:") or len(text) > paths.MAX_LENGTH or text == name.plain:
+    name, text = each.name, each.text.strip()
+    if text[:5].lower() in ("file:", "data:") or text == name.plain:
         return False
-    if _ADDRESS.fullmatch(text.strip()):
-        return True
-    if name.url:
-        return _ONE_WORD.fullmatch(text) is not None
-    return name.host and _HOST_LIKE.fullmatch(text.strip()) is not None
+    whole = _ONE_WORD.fullmatch(text) is not None
+    if _ADDRESS.match(text):
+        return whole or name.url or name.host
+    return whole and (name.url or (name.host and _HOST_LIKE.fullmatch(text) is not None))
 
 
 _GRAVE = {
