@@ -291,12 +291,22 @@ def _of_the_host() -> Iterator[str]:
 @contextlib.contextmanager
 def host() -> Iterator[Host]:
     """The host, for as long as the attempts take; below the /tmp that everybody sees."""
-    place = Path(tempfile.mkdtemp(prefix="qwed-host-"))
-    made = Host(place)
+    with open_directory() as place:
+        made = Host(place)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@contextlib.contextmanager
+def open_directory() -> Iterator[Path]:
+    """A directory that every user can read."""
+    place = Path(tempfile.mkdtemp(prefix="qwed-open-"))
+    place.chmod(0o755)
     try:
-        yield made
+        yield place
     finally:
-        made.close()
         shutil.rmtree(place)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from qwed_mcp.sandbox.command import Given, Tools, command
 from qwed_mcp.sandbox.handing import first_to_go, heard, holding, pipe, readable, starting
 from qwed_mcp.sandbox.outcome import Failed, Job, Limits
+from qwed_mcp.sandbox.stage import closed_above, open_in_this_thread
 from qwed_mcp.sandbox.supervision import Supervised
 from qwed_mcp.sandbox.usage import files_of, memory_of
 from qwed_mcp.sandbox.view import View
@@ -18,9 +19,6 @@ from qwed_mcp.settings import BUBBLEWRAP
 
 DEATH_SECONDS = 15.0
 _SHORT = 1 << 12
-
-# bubblewrap dies with the *thread* that started it: one thread starts all, and lives as long as the process.
-_starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="qwed sandbox starter")
 
 
 class Bubblewrap:
@@ -30,6 +28,15 @@ class Bubblewrap:
 
     def __init__(self, tools: Tools, view: View) -> None:
         self._tools, self._view = tools, view
+        # bubblewrap dies with the *thread* that started it: one thread starts all jobs, and lives as long as they do.
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="qwed sandbox starter")
+        if tools.uid is not None and any(map(closed_above, view.shown)):
+            with starting():
+                self._starter.submit(open_in_this_thread, view.shown).result()
+
+    def close(self) -> None:
+        """No job any more, and an end of those that run."""
+        self._starter.shutdown()
 
     def start(self, code: str, limits: Limits) -> Job:
         """Run `code` with nothing of the host in reach; Failed where bubblewrap does not come that far."""
@@ -44,10 +51,11 @@ class Bubblewrap:
                 go=their_go,
                 said=their_said,
             )
-            main = _starter.submit(self._open, command(self._tools, self._view, limits, given), given).result()
+            main = self._starter.submit(self._open, command(self._tools, self._view, limits, given), given).result()
             theirs.close()
             with ExitStack() as held:
                 reins = _reins(main, status, go, said)
+                reins.starter = self._starter
                 held.callback(reins.close)
                 held.callback(reins.end)
                 job = Supervised(main, reins, limits, self.name)
@@ -55,10 +63,8 @@ class Bubblewrap:
                 return job
 
     def _open(self, arguments: list[str], given: Given) -> subprocess.Popen[bytes]:
-        tools = self._tools
-        dropped: dict[str, Any] = {}
-        if tools.uid is not None and tools.setpriv is None:
-            dropped = {"user": tools.uid, "group": tools.uid, "extra_groups": []}
+        uid = self._tools.uid
+        dropped: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
         return subprocess.Popen(  # noqa: S603 - an argv, no shell
             arguments,
             stdin=subprocess.DEVNULL,
@@ -83,6 +89,8 @@ class _Namespace:
         # bubblewrap writes to it once more at the end, and would die of a pipe that nobody reads.
         self._open(os.dup(status))
         self._files: int | None = None
+        self.starter: ThreadPoolExecutor | None = None
+        """Kept, because the job would end with it."""
 
     def _open(self, descriptor: int) -> int:
         self._stack.callback(os.close, descriptor)

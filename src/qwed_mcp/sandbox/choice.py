@@ -11,10 +11,11 @@ from pathlib import Path
 from qwed_mcp.sandbox.bubblewrap import Bubblewrap
 from qwed_mcp.sandbox.command import Tools
 from qwed_mcp.sandbox.outcome import Chosen, Failed, Limits, Sandbox, Unavailable
+from qwed_mcp.sandbox.stage import closed_above
 from qwed_mcp.sandbox.syscalls import filter_of
 from qwed_mcp.sandbox.unconfined import Unconfined
 from qwed_mcp.sandbox.usage import can_be_told
-from qwed_mcp.sandbox.view import View, closed_to_others, secret_in, view
+from qwed_mcp.sandbox.view import View, secret_in, view
 from qwed_mcp.settings import NONE, McpSettings
 
 PLACES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
@@ -30,14 +31,14 @@ _INSTALL = f"install it (Debian, Ubuntu: `apt-get install bubblewrap`), {_OR_NON
 _NOT_HERE = f"use Linux with bubblewrap, {_OR_NONE}"
 _ADVICE = (
     (
+        ("mount proc",),
+        "the container hides parts of /proc: start it with `--security-opt systempaths=unconfined`",
+    ),
+    (
         ("new namespace", "uid map", "No permissions", "userns", "Operation not permitted"),
         "the kernel does not let an ordinary user make namespaces: set the sysctl kernel.unprivileged_userns_clone=1, "
         "on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, or start the container with `--security-opt "
         "seccomp=unconfined --security-opt apparmor=unconfined`",
-    ),
-    (
-        ("mount proc",),
-        "the container hides parts of /proc: start it with `--security-opt systempaths=unconfined`",
     ),
 )
 _PROBE = """
@@ -77,14 +78,32 @@ def bubblewrap() -> Sandbox | Unavailable:
     tools = _tools(shown)
     if isinstance(tools, Unavailable):
         return tools
-    sandbox = Bubblewrap(tools, shown)
+    try:
+        sandbox = Bubblewrap(tools, shown)
+    except Failed as surprise:
+        return Unavailable(f"{_closed(shown)} ({surprise})")
+    complaint = _complaint(sandbox)
+    if complaint is None:
+        return sandbox
+    sandbox.close()
+    return _advice(complaint)
+
+
+def _complaint(sandbox: Sandbox) -> str | None:
     try:
         outcome = sandbox.start(_PROBE, Limits(seconds=20)).wait()
     except Failed as surprise:
-        return _advice(str(surprise))
-    if outcome.stdout != _CONFINED:
-        return _advice((outcome.stderr or outcome.stdout).strip().rpartition("\n")[2][:200])
-    return sandbox
+        return str(surprise)
+    said = (outcome.stderr or outcome.stdout or "the job said nothing").strip()
+    return None if outcome.stdout == _CONFINED else said.rpartition("\n")[2][:200]
+
+
+def _closed(shown: View) -> str:
+    closed = next(filter(None, map(closed_above, shown.shown)), None)
+    return (
+        f"the interpreter or its packages are in `{closed}`, which is closed to the ordinary user that jobs run as: "
+        f"install them where everybody can read, start the server as an ordinary user, {_OR_NONE}"
+    )
 
 
 def _advice(complaint: str) -> Unavailable:
@@ -106,32 +125,17 @@ def _tools(shown: View) -> Tools | Unavailable:
         return Unavailable(f"bubblewrap is not installed: {_INSTALL}")
     if version_of(bwrap) < OLDEST:
         return Unavailable(f"bubblewrap is older than {'.'.join(map(str, OLDEST))}: install a newer one, {_OR_NONE}")
-    if os.geteuid() != 0:
-        return Tools(bwrap, program)
-    return _tools_of_root(Tools(bwrap, program, UID), shown)
-
-
-def _tools_of_root(tools: Tools, shown: View) -> Tools | Unavailable:
-    """Root does not run jobs, not even in namespaces: the limit on processes does not hold for it."""
-    closed = closed_to_others(shown.shown)
-    if closed is None:
-        return tools
-    setpriv = found("setpriv")
-    if setpriv is None:
-        return Unavailable(
-            f"`{closed}` is closed to the ordinary user that jobs run as, and setpriv is not there to show it to him: "
-            "install util-linux, start the server as an ordinary user, or install qwed where everybody can read it"
-        )
-    return tools._replace(setpriv=setpriv)
+    # Root does not run jobs, not even in namespaces: the limit on processes does not hold for it.
+    return Tools(bwrap, program, None if os.geteuid() else UID)
 
 
 def found(name: str) -> str | None:
-    """The tool of this name that only root can have put there."""
+    """The tool of this name that only root, or we ourselves, can have put there."""
     for place in PLACES:
         tool = Path(place, name)
         if tool.is_file():
             seen = tool.stat()
-            if seen.st_uid == 0 and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if seen.st_uid in (0, os.geteuid()) and not seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return str(tool.resolve())
     return None
 

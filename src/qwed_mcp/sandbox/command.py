@@ -28,8 +28,6 @@ class Tools(NamedTuple):
     filter: bytes
     uid: int | None = None
     """Whom root becomes first; None where we are an ordinary user already."""
-    setpriv: str | None = None
-    """Needed where that user cannot reach the interpreter: root then shows it to him, before becoming him."""
 
 
 class Given(NamedTuple):
@@ -46,7 +44,6 @@ def command(tools: Tools, view: View, limits: Limits, given: Given) -> list[str]
     """bubblewrap with the launcher in it."""
     files = str(limits.disk_mb << 20)
     return [
-        *(_stage(tools, view) if tools.setpriv else ()),
         *(tools.bwrap, *_ISOLATED),
         # First, because an environment below the host's /tmp is shown in it.
         *("--perms", "0700", "--size", files, "--tmpfs", "/tmp", "--chdir", "/tmp"),  # noqa: S108 - the job's own
@@ -86,19 +83,6 @@ def rlimits(limits: Limits) -> dict[str, int]:
 def search_path(view: View) -> str:
     """Where the packages are, for the program and for a Python that it starts."""
     return os.pathsep.join(map(str, view.path))
-
-
-def _stage(tools: Tools, view: View) -> list[str]:
-    """Root makes a root directory in which the user finds what he shows to the job, becomes him, and goes on there."""
-    user, programs = str(tools.uid), [tools.bwrap, str(tools.setpriv)]
-    return [
-        *(tools.bwrap, "--die-with-parent", *_shown(view)),
-        *_directories(above for program in programs for above in Path(program).parents),
-        *(word for program in programs for word in ("--ro-bind", program, program)),
-        *("--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev", "--dir", "/tmp"),  # noqa: S108 - an empty one
-        *(str(tools.setpriv), "--reuid", user, "--regid", user, "--clear-groups"),
-        *("--inh-caps", "-all", "--bounding-set", "-all", "--pdeathsig", "KILL", "--"),
-    ]
 
 
 def _shown(view: View) -> list[str]:

@@ -4,18 +4,18 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import qwed
 from qwed.settings import data_dir_from
-from qwed.words.home import from_home
+from qwed.words.home import NoHome, from_home
 
 _SITES = frozenset({"site-packages", "dist-packages"})
 _OURS = "qwed*/__init__.py"
 _PUBLIC = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 _TOP_LINKS = ("/lib", "/lib64")
-_READ, _PASS = 0o4, 0o1
 LAUNCHER = Path(__file__).with_name("inside.py").resolve()
 
 
@@ -56,19 +56,11 @@ def secret_in(shown: Iterable[Path]) -> tuple[Path, Path] | None:
     return None
 
 
-def closed_to_others(places: Iterable[Path]) -> Path | None:
-    """The first directory or file on the way that an ordinary user may not pass or read."""
-    for place in places:
-        for above in (*reversed(place.parents), place):
-            needed = _PASS if above != place else _PASS | _READ if place.is_dir() else _READ
-            if above.stat().st_mode & needed != needed:
-                return above
-    return None
-
-
 def _data_directories() -> Iterator[Path]:
-    yield from_home(data_dir_from())
-    yield from_home(Path("~/.qwed"))
+    for place in (data_dir_from(), Path("~/.qwed")):
+        # Without a home there is nothing in it.
+        with suppress(NoHome):
+            yield from_home(place)
 
 
 def _top() -> Path:
