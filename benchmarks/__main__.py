@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import appending, client, engines, in_process, over_http, under_fire
+from benchmarks import appending, client, engines, in_process, over_http, sandbox, under_fire
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -27,8 +27,10 @@ def main() -> int:
     asked = _asked()
     _say("the log: appending to ten leaves and to a million")
     logged = _logged()
+    _say("the sandbox beside a bare Python")
+    boxed = _boxed()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *outside, resident, *asked, *logged, *_under_fire()])
+    _print([*inside, *judged, *outside, resident, *asked, *logged, *boxed, *_under_fire()])
     return 0
 
 
@@ -91,6 +93,16 @@ def _logged() -> list[Row]:
         rows.append((f"{long} / {short}", _share(ratio(seen[long], seen[short])), "<= 1.15"))
         _say("  checking it")
         return [*rows, ("a million leaves checked offline, seconds", f"{appending.seconds_to_verify(log):.1f}", "< 60")]
+
+
+def _boxed() -> list[Row]:
+    contenders = sandbox.contenders()
+    if isinstance(contenders, tuple):
+        return [("sandboxed job that does nothing, ms", contenders.reason, "< 150")]
+    seen = interleaved(contenders, ROUNDS)
+    ours, theirs = seen
+    rows = [(f"{name}, ms", str(figure(values)), "< 150" if name == ours else "") for name, values in seen.items()]
+    return [*rows, (f"{ours} / {theirs}", _share(ratio(seen[ours], seen[theirs])), "")]
 
 
 def _loads(rig: over_http.Rig) -> dict[str, list[over_http.Load]]:

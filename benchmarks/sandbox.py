@@ -1,0 +1,39 @@
+"""From the call to the outcome of a program that does nothing, in the sandbox and beside a bare Python."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from qwed_mcp.sandbox import Ended, Limits, Sandbox, Unavailable, sandbox_from
+from qwed_mcp.settings import McpSettings
+
+JOBS = 5
+
+
+def contenders() -> dict[str, Callable[[], float]] | Unavailable:
+    """Milliseconds of waiting for one job, each; or why there is no sandbox here."""
+    sandbox = sandbox_from(McpSettings())()
+    if isinstance(sandbox, Unavailable):
+        return sandbox
+    return {
+        "sandboxed job that does nothing": lambda: _each(lambda: _run(sandbox, "pass")),
+        "bare python -I that does nothing": lambda: _each(_bare),
+    }
+
+
+def _run(sandbox: Sandbox, code: str) -> None:
+    outcome = sandbox.start(code, Limits(seconds=30)).wait()
+    if (outcome.ended, outcome.return_code) != (Ended.EXITED, 0):
+        raise RuntimeError(f"did not run: {outcome}")
+
+
+def _bare() -> None:
+    subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
+
+
+def _each(work: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    for _ in range(JOBS):
+        work()
+    return (time.perf_counter() - begun) / JOBS * 1000
