@@ -84,21 +84,20 @@ class _Namespace:
 
     def __init__(self, main: subprocess.Popen[bytes], first: int, status: int) -> None:
         self._main, self.first = main, first
-        self._stack = ExitStack()
-        self._handle = self._open(os.pidfd_open(first))
-        # bubblewrap writes to it once more at the end, and would die of a pipe that nobody reads.
-        self._open(os.dup(status))
         self._files: int | None = None
         self.starter: ThreadPoolExecutor | None = None
         """Kept, because the job would end with it."""
-
-    def _open(self, descriptor: int) -> int:
-        self._stack.callback(os.close, descriptor)
-        return descriptor
+        with ExitStack() as stack:
+            self._handle = os.pidfd_open(first)
+            stack.callback(os.close, self._handle)
+            # bubblewrap writes to it once more at the end, and would die of a pipe that nobody reads.
+            stack.callback(os.close, os.dup(status))
+            self._stack = stack.pop_all()
 
     def watch_files(self) -> None:
         """From now on, what the job writes counts as its memory."""
-        self._files = self._open(os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY))
+        self._files = os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY)
+        self._stack.callback(os.close, self._files)
 
     def memory(self, limit: int) -> int:
         """Bytes of all processes and of the files they made."""

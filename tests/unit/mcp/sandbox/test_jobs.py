@@ -52,6 +52,17 @@ def test_a_program_runs_as_if_python_had_been_started_with_it(
     assert run(sandbox, code) == Outcome(printed, "", returned, Ended.EXITED, sandbox.name)
 
 
+def test_of_the_environment_two_variables_are_there_and_no_secret(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QWED_API_KEY", "qwed_live_secret")
+    monkeypatch.setenv("PYTHONSTARTUP", "qwed_live_secret")
+    code = "import os; print(*sorted(os.environ)); print(open('/proc/self/environ').read())"
+    outcome = run(sandbox, code)
+    assert outcome.stdout.splitlines()[0] == "PATH PYTHONPATH"
+    assert "qwed_live_secret" not in outcome.stdout
+
+
 @pytest.mark.parametrize(
     ("code", "last"),
     [
