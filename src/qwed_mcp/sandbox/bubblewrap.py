@@ -96,8 +96,10 @@ class _Namespace:
 
     def watch_files(self) -> None:
         """From now on, what the job writes counts as its memory."""
-        self._files = os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY)
-        self._stack.callback(os.close, self._files)
+        # A short program may be over already.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            self._files = os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY)
+            self._stack.callback(os.close, self._files)
 
     def memory(self, limit: int) -> int:
         """Bytes of all processes and of the files they made."""

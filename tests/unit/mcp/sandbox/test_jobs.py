@@ -136,6 +136,11 @@ print([len([name for name in os.listdir(place) if name.isdigit()]) for place in 
     assert [job.wait().stdout for job in jobs] == ["[2, 1]\n"] * 4
 
 
+def test_a_job_that_is_over_before_anybody_looks_has_run(bubblewrap: Sandbox) -> None:
+    for code in range(12):
+        assert run(bubblewrap, f"__import__('os')._exit({code})").return_code == code
+
+
 def test_nothing_is_left_for_the_next_job(bubblewrap: Sandbox) -> None:
     code = "import os; print(os.path.exists('/tmp/left')); open('/tmp/left', 'w').write('x')"
     assert [run(bubblewrap, code).stdout for _ in range(2)] == ["False\n", "False\n"]
