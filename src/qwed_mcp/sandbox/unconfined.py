@@ -37,7 +37,9 @@ class Unconfined:
             with ExitStack() as held:
                 held.callback(group.close)
                 held.callback(group.end)
-                first_to_go(group.main.pid)
+                # A short program may be over already.
+                with suppress(OSError):
+                    first_to_go(group.main.pid)
                 if not heard(said, b"1"):
                     raise Failed("the job did not start: Python ended or did not answer")
                 job = Supervised(group.main, group, limits, self.name)
