@@ -30,8 +30,8 @@ class Refused(NamedTuple):
 
 
 _BEARER = ((b"www-authenticate", b'Bearer realm="qwed-mcp"'),)
-_HOST = Refused(421, "QWED-AUTH-003", "this Host is not served; use the address that was printed at the start")
-_ORIGIN = Refused(403, "QWED-AUTH-003", "this Origin is not allowed")
+_HOST = Refused(421, "QWED-REQ-001", "this Host is not served; use the address that was printed at the start")
+_ORIGIN = Refused(403, "QWED-REQ-001", "this Origin is not allowed")
 _NO_KEY = Refused(401, "QWED-AUTH-001", "send one API key, in X-API-Key or as Authorization: Bearer", _BEARER)
 _WRONG_KEY = Refused(401, "QWED-AUTH-002", "this API key is unknown or revoked", _BEARER)
 _TOO_LARGE = Refused(413, "QWED-REQ-002", f"bodies have at most {MAX_BODY} bytes")

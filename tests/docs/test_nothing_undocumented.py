@@ -12,7 +12,7 @@ from qwed.api.routes import ROUTES
 from qwed.engines.table import ENGINE_NAMES, ENGINES
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.tools import TOOLS
-from qwed.settings import CLIENT_VARIABLES, Settings, settings_from, variable_of
+from qwed.settings import CLIENT_VARIABLES, MCP_VARIABLES, Settings, settings_from, variable_of
 from qwed.store.agent import Permissions
 from qwed.words import Decision, ErrorCode
 from tests.docs.pages import ROOT
@@ -33,7 +33,8 @@ def test_the_generated_tables_are_what_the_code_says() -> None:
 
 
 def test_every_setting_is_documented_and_no_other() -> None:
-    expected = {variable_of(field.name) for field in dataclasses.fields(Settings)} | CLIENT_VARIABLES
+    expected = {variable_of(field.name) for field in dataclasses.fields(Settings)}
+    expected |= CLIENT_VARIABLES | MCP_VARIABLES
     assert {name for name, _ in ROW.findall(page("settings")) if name.startswith("QWED_")} == expected
 
 
@@ -44,6 +45,20 @@ def test_the_documented_default_of_a_setting_is_its_default(field: dataclasses.F
         assert not field.default
     else:
         assert getattr(settings_from({variable_of(field.name): documented}), field.name) == field.default
+
+
+def test_every_code_of_the_gateway_and_every_option_of_its_command_is_documented() -> None:
+    source = (ROOT / "src" / "qwed_mcp" / "security" / "gateway.py").read_text()
+    codes = set(re.findall(r"QWED-MCP-RISK-\d{3}", source))
+    assert codes == set(re.findall(r"^\| `(QWED-MCP-RISK-\d{3})` \|", page("mcp"), re.MULTILINE))
+    helped = subprocess.run(
+        [str(Path(sys.executable).with_name("qwed-mcp")), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert set(re.findall(r"--[a-z-]+", helped.stdout)) - {"--help"} <= set(re.findall(r"--[a-z-]+", page("mcp")))
 
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)

@@ -77,12 +77,12 @@ STRANGERS: list[tuple[dict[str, str], int, str]] = [
     ({"X-API-Key": "nothing"}, 401, "QWED-AUTH-002"),
     ({"X-API-Key": f"qwed_live_{'a' * 40}"}, 401, "QWED-AUTH-002"),
     ({"Authorization": f"Bearer qwed_agent_{'a' * 40}"}, 401, "QWED-AUTH-002"),
-    ({"Host": "evil.example"}, 421, "QWED-AUTH-003"),
-    ({"Host": "127.0.0.1"}, 421, "QWED-AUTH-003"),
-    ({"Host": "127.0.0.1.evil.example:80"}, 421, "QWED-AUTH-003"),
-    ({"Origin": "null"}, 403, "QWED-AUTH-003"),
-    ({"Origin": "http://evil.example"}, 403, "QWED-AUTH-003"),
-    ({"Origin": "http://127.0.0.1:1"}, 403, "QWED-AUTH-003"),
+    ({"Host": "evil.example"}, 421, "QWED-REQ-001"),
+    ({"Host": "127.0.0.1"}, 421, "QWED-REQ-001"),
+    ({"Host": "127.0.0.1.evil.example:80"}, 421, "QWED-REQ-001"),
+    ({"Origin": "null"}, 403, "QWED-REQ-001"),
+    ({"Origin": "http://evil.example"}, 403, "QWED-REQ-001"),
+    ({"Origin": "http://127.0.0.1:1"}, 403, "QWED-REQ-001"),
 ]
 
 
