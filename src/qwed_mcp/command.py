@@ -96,6 +96,7 @@ def _serve_stdio(settings: "McpSettings") -> int:
 
 def _serve_http(settings: "McpSettings", place: "Place") -> int:
     from qwed_mcp import http
+    from qwed_mcp.keys import NoKeys
     from qwed_mcp.place import listen
     from qwed_mcp.sandbox import sandbox_from
 
@@ -105,5 +106,8 @@ def _serve_http(settings: "McpSettings", place: "Place") -> int:
         sorry(f"cannot listen on {place.host}:{place.port}: {error.strerror or error}; choose another --host or --port")
     _quiet()
     with listening:
-        http.serve(settings, sandbox_from(settings), place, listening)
+        try:
+            http.serve(settings, sandbox_from(settings), place, listening)
+        except NoKeys as error:
+            sorry(error)
     return 0

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from qwed.words.home import from_home
@@ -106,19 +105,49 @@ def _id_of(response: Any) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+class NoKeys(Exception):
+    """Nobody can be asked about keys; the message says what to change."""
+
+
 @asynccontextmanager
 async def keys_from(environment: Mapping[str, str] = os.environ) -> AsyncIterator[Keys]:
-    """The keys of the server that is configured, else of a Gate of our own."""
+    """The keys of the server that is configured, else of a Gate of our own; NoKeys where neither can be used."""
     url = environment.get("QWED_BASE_URL", "").strip()
     if url:
-        import httpx
-
-        limits = httpx.Limits(max_connections=16)
-        async with httpx.AsyncClient(base_url=url, timeout=_PATIENCE, follow_redirects=False, limits=limits) as client:
+        async with _client(url) as client:
             yield ServersKeys(client, f"keys are those of {url}")
         return
-    from qwed.gate import open_gate
+    directory = environment.get("QWED_DATA_DIR", "").strip() or _OWN_DIRECTORY
+    with _gate(directory) as gate:
+        yield OwnKeys(gate.services.store, f"the owner's key is in {gate.services.settings.directory / 'owner.key'}")
 
-    directory = from_home(Path(environment.get("QWED_DATA_DIR", "").strip() or _OWN_DIRECTORY))
-    with open_gate(directory) as gate:
-        yield OwnKeys(gate.services.store, f"the owner's key is in {directory / 'owner.key'}")
+
+def _client(url: str) -> Any:
+    import httpx
+
+    limits = httpx.Limits(max_connections=16)
+    try:
+        client = httpx.AsyncClient(base_url=url, timeout=_PATIENCE, follow_redirects=False, limits=limits)
+    except httpx.InvalidURL as error:
+        raise NoKeys(f"QWED_BASE_URL cannot be used: {error}") from None
+    if client.base_url.scheme not in ("http", "https") or not client.base_url.host:
+        raise NoKeys("QWED_BASE_URL cannot be used: it must be the address of a server, http:// or https://")
+    return client
+
+
+def _gate(directory: str) -> Any:
+    from qwed.gate import open_gate
+    from qwed.kernel.proving.soundness import LogDamaged
+    from qwed.ledger.keyring import KeyringError
+    from qwed.ledger.vault import VaultError
+    from qwed.settings import SettingsError
+    from qwed.store.migrate import NewerDatabase
+    from qwed.store.place import DataDirectoryInUse
+    from qwed.store.protocol import StoreError
+
+    try:
+        return open_gate(from_home(directory))
+    except DataDirectoryInUse as error:
+        raise NoKeys(f"{error}; set QWED_BASE_URL to the server that runs there") from error
+    except (LogDamaged, KeyringError, VaultError, SettingsError, NewerDatabase, StoreError, OSError) as error:
+        raise NoKeys(f"the keys in {directory} cannot be opened: {error}") from error

@@ -6,12 +6,15 @@ import pty
 import subprocess
 from pathlib import Path
 
+import anyio
 import pytest
 
 import qwed
-from qwed_mcp import command
+from qwed_mcp import cli, command
+from qwed_mcp.keys import NoKeys, keys_from
 from qwed_mcp.place import Place, is_loopback, listen
 from tests.support.mcp_sessions import COMMAND, environment
+from tests.support.server import Server
 from tests.support.tables import rows
 
 SKILL = rows("skill_honest.jsonl")[0]["manifest"]
@@ -103,6 +106,28 @@ def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> Non
         command.main(["--http", "--port", str(taken.getsockname()[1])])
     assert end.value.code == 2
     assert "choose another --host or --port" in capsys.readouterr().err
+
+
+def test_an_address_that_others_can_reach_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
+    cli._require_allowed("0.0.0.0", allowed=True)
+    assert "keys cross the network unencrypted" in capsys.readouterr().err
+
+
+def test_keys_that_cannot_be_opened_keep_the_server_from_starting(server: Server) -> None:
+    ended = run("--http", "--port", "0", QWED_DATA_DIR=str(server.data_dir))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "set QWED_BASE_URL to the server that runs there" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("url", ["http://a\tb", "ftp://127.0.0.1", "127.0.0.1:8000", "http://"])
+def test_a_server_that_cannot_be_asked_is_no_server(url: str) -> None:
+    async def opened() -> None:
+        async with keys_from({"QWED_BASE_URL": url}):
+            pass
+
+    with pytest.raises(NoKeys, match=r"^QWED_BASE_URL cannot be used: "):
+        anyio.run(opened)
 
 
 def test_a_person_who_starts_it_is_told_what_it_is() -> None:

@@ -137,6 +137,31 @@ def test_nothing_but_the_protocol_is_on_standard_output(shared: ByHand) -> None:
     )
 
 
+HOSTILE = [
+    "[" * 100_000,
+    '{"jsonrpc":"2.0","id":91,"method":"tools/call","params":{"name":"execute_python_code","arguments":'
+    + '{"a":' * 50_000
+    + "1"
+    + "}" * 50_000
+    + "}}",
+    '{"jsonrpc":"2.0","id":92,"method":"tools/call","params":{"name":"\\ud800","arguments":{"code":"\\udfff"}}}',
+    '{"jsonrpc":"2.0","id":93,"method":"tools/call","params":{"name":"x","arguments":{"code":NaN}}}',
+    '{"jsonrpc":"2.0","id":94,"method":"tools/call","params":{"name":"x","arguments":{"code":' + "9" * 10_000 + "}}}",
+    '{"jsonrpc":"2.0","id":95,"method":"tools/call","params":{"name":5,"arguments":[]}}',
+    "\x00\xff",
+]
+
+
+def test_no_line_ends_the_server(shared: ByHand) -> None:
+    assert shared.process.stdin is not None
+    for line in HOSTILE:
+        shared.process.stdin.write(line + "\n")
+    shared.call(96, "execute_python_code", code="print('still there')")
+    while (answer := shared.answer())["id"] != 96:
+        assert "still there" not in json.dumps(answer)
+    assert "still there" in json.dumps(answer)
+
+
 def test_a_synchronous_run_over_its_time_is_told_so() -> None:
     server = build(SETTINGS, sandbox_from(SETTINGS), lambda _context: "me", Kept(seconds=0.5))
     with session(server) as made:
