@@ -113,6 +113,7 @@ def test_an_address_that_others_can_reach_is_warned_about(capsys: pytest.Capture
     assert "keys cross the network unencrypted" in capsys.readouterr().err
 
 
+@pytest.mark.drill
 def test_keys_that_cannot_be_opened_keep_the_server_from_starting(server: Server) -> None:
     ended = run("--http", "--port", "0", QWED_DATA_DIR=str(server.data_dir))
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -130,6 +131,7 @@ def test_a_server_that_cannot_be_asked_is_no_server(url: str) -> None:
         anyio.run(opened)
 
 
+@pytest.mark.drill
 def test_a_person_who_starts_it_is_told_what_it_is() -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(

@@ -16,7 +16,7 @@ from qwed_mcp.settings import McpSettings
 from tests.support.below import begun, dead
 from tests.support.mcp_sessions import COMMAND, TRUSTED, environment, session, text
 
-LONG = "print('begun', flush=True)\nwhile True:\n    pass\n"
+LONG = "import time\ntime.sleep(1000)\n"
 SETTINGS = McpSettings(trusted_code_execution=True, sandbox="none")
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

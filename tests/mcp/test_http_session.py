@@ -136,7 +136,7 @@ MODERN = {
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 def test_a_client_that_leaves_ends_its_run(http: HttpServer, keys: tuple[str, str], version: str) -> None:
     headers = {**ACCEPT, "X-API-Key": keys[0], "Content-Type": "application/json", "MCP-Protocol-Version": version}
-    params: dict[str, Any] = {"name": "execute_python_code", "arguments": {"code": "while True:\n    pass"}}
+    params: dict[str, Any] = {"name": "execute_python_code", "arguments": {"code": "import time\ntime.sleep(1000)"}}
     if version == "2026-07-28":
         params["_meta"] = MODERN
         headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "execute_python_code"}

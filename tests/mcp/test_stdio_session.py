@@ -13,7 +13,7 @@ from tests.support.mcp_sessions import TRUSTED, Session, stdio, text
 
 BLOCKED = re.compile(r"(BLOCKED|BLOCKED_ADMIN_POLICY): (.*) \(verification_id=[0-9a-f]{64}\)", re.DOTALL)
 JOB = "3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c"
-LONG = "while True:\n    pass\n"
+LONG = "import time\ntime.sleep(1000)\n"
 PACKS = {"qwed_legal", "qwed_finance", "qwed_ucp"}
 
 
