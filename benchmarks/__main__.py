@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from benchmarks import appending, client, engines, in_process, over_http, sandbox, under_fire
+from benchmarks import appending, client, engines, in_process, over_http, proxy, sandbox, under_fire
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -25,12 +25,14 @@ def main() -> int:
         resident = ("idle server, resident MB, workers apart", f"{rig.resident_mb:.0f}", "< 120")
     _say("the client beside the HTTP library it asks with")
     asked = _asked()
+    _say("the MCP proxy beside the server it stands before")
+    proxied = _proxied()
     _say("the log: appending to ten leaves and to a million")
     logged = _logged()
     _say("the sandbox beside a bare Python")
     boxed = _boxed()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *outside, resident, *asked, *logged, *boxed, *_under_fire()])
+    _print([*inside, *judged, *outside, resident, *asked, *proxied, *logged, *boxed, *_under_fire()])
     return 0
 
 
@@ -83,6 +85,23 @@ def _asked() -> list[Row]:
         (f"{ours} / {theirs}, CPU of the asking process", _share(worked), ""),
         ("import qwed_sdk, ms", str(figure([client.import_ms() for _ in range(ROUNDS)])), "< 250"),
     ]
+
+
+def _proxied() -> list[Row]:
+    with proxy.contenders() as contenders:
+        for run in contenders.values():
+            run()  # once to warm every cache and connection
+        seen = interleaved(contenders, ROUNDS)
+    straight = seen[proxy.STRAIGHT]
+    rows = [(f"{name}, ms", _two(figure(values)), "") for name, values in seen.items()]
+    for name, aim in ((proxy.OWN, "< 3"), (proxy.SERVED, "")):
+        added = figure([through - direct for through, direct in zip(seen[name], straight, strict=True)])
+        rows.append((f"{name}: added, ms", _two(added), aim))
+    return rows
+
+
+def _two(found: Figure) -> str:
+    return f"{found.median:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def _logged() -> list[Row]:

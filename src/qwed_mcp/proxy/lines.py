@@ -1,36 +1,25 @@
-"""JSON-RPC messages as lines of bytes: read and written without a thread, and none longer than is said."""
+"""JSON-RPC messages as lines of bytes: read and written where they are used, and none longer than is said."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Self
 
 import anyio
-from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 LONGEST_LINE = 32 << 20
 """Bytes of one message: images come in them."""
-_QUEUED = 16
 log = logging.getLogger(__name__)
 
 Read = Callable[[], Awaitable[bytes]]
 """Some bytes, or none at the end."""
 Write = Callable[[bytes], Awaitable[None]]
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 
 
 class TooLong(ValueError):
     """A line that is longer than any message may be."""
-
-
-class Streams(NamedTuple):
-    """What a session of the protocol reads from and writes to."""
-
-    read: MemoryObjectReceiveStream[SessionMessage | Exception]
-    write: MemoryObjectSendStream[SessionMessage]
 
 
 class Splitter:
@@ -60,60 +49,87 @@ class Splitter:
             self._parts.append(piece)
 
 
-@asynccontextmanager
-async def framed(read: Read, write: Write) -> AsyncIterator[Streams]:
-    """The messages of two byte streams. Whatever breaks one of them is to the session the end of its peer."""
-    inward, reading = anyio.create_memory_object_stream[SessionMessage | Exception](_QUEUED)
-    writing, outward = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
-    async with anyio.create_task_group() as group:
-        group.start_soon(_receive, read, inward)
-        group.start_soon(_send, write, outward, inward)
+class _Stream:
+    """What both have: they end when somebody closes them."""
+
+    closed = False
+
+    async def aclose(self) -> None:
+        """Read or write no more."""
+        self.closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Reading(_Stream):
+    """Messages as they come. Not a task and a queue: each would cost a call more than reading it."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._splitter = Splitter()
+        self._lines: deque[bytes] = deque()
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message; what is none is a value, so that one bad line is not the end of the connection."""
+        while not self._lines:
+            await self._more()
+        line = self._lines.popleft()
         try:
-            yield Streams(reading, writing)
-        finally:
-            writing.close()
-            await _flushed(outward, group)
-            reading.close()
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError as error:
+            return error
 
-
-async def _flushed(outward: MemoryObjectReceiveStream[SessionMessage], group: TaskGroup) -> None:
-    """Let what was answered reach the peer, for a moment; then nobody reads or writes any more."""
-    with anyio.move_on_after(1, shield=True):
-        while outward.statistics().open_receive_streams:  # noqa: ASYNC110 - the stream has no event for it
-            await anyio.sleep(0.005)
-    group.cancel_scope.cancel()
-
-
-async def _receive(read: Read, inward: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-    splitter = Splitter()
-    async with inward:
+    async def _more(self) -> None:
+        if self.closed:
+            raise anyio.ClosedResourceError
         try:
-            while chunk := await read():
-                for line in splitter.feed(chunk):
-                    await inward.send(_message(line))
-        except TooLong as error:
-            log.warning("%s: the connection is closed", error)
-        except _GONE:
-            log.debug("the peer is gone")
+            chunk = await self._read()
+            self._lines.extend(self._splitter.feed(chunk))
+        except (OSError, TooLong) as error:
+            log.warning("the connection is closed: %s", error)
+            chunk = b""
+        if not chunk:
+            self.closed = True
+            raise anyio.EndOfStream
 
+    def __aiter__(self) -> Self:
+        return self
 
-def _message(line: bytes) -> SessionMessage | Exception:
-    """The message; what is none is a value, so that one bad line is not the end of the connection."""
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
-
-
-async def _send(
-    write: Write,
-    outward: MemoryObjectReceiveStream[SessionMessage],
-    inward: MemoryObjectSendStream[SessionMessage | Exception],
-) -> None:
-    async with outward:
+    async def __anext__(self) -> SessionMessage | Exception:
         try:
-            async for message in outward:
-                await write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-        except _GONE:
-            # Nobody hears us: a session that went on reading would wait for answers to what was never sent.
-            await inward.aclose()
+            return await self.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            raise StopAsyncIteration from None
+
+
+class Writing(_Stream):
+    """Messages on their way."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write one; BrokenResourceError where nobody reads any more."""
+        if self.closed:
+            raise anyio.ClosedResourceError
+        try:
+            await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        except OSError:
+            self.closed = True
+            raise anyio.BrokenResourceError from None
+
+
+class Streams(NamedTuple):
+    """What a session of the protocol reads from and writes to."""
+
+    read: Reading
+    write: Writing
+
+
+def framed(read: Read, write: Write) -> Streams:
+    """The messages of two byte streams."""
+    return Streams(Reading(read), Writing(write))

@@ -1,12 +1,13 @@
 """The server behind the proxy as a process of ours: started without a shell, without our secrets, and ended with us."""
 
+import asyncio
 import os
 import signal
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import anyio
-from anyio.abc import Process
 
 from qwed_mcp.proxy.lines import Streams, framed
 from qwed_sdk.hook.call import Unusable
@@ -14,7 +15,8 @@ from qwed_sdk.hook.call import Unusable
 _OURS = "QWED_"
 _PATIENCE = 2.0
 """Seconds for each: to end by itself once nobody speaks to it any more, and once it is asked to."""
-_GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError)
+_LOOK = 0.01
+_PIECE = 1 << 16
 
 
 def environment_of(ours: Mapping[str, str]) -> dict[str, str]:
@@ -27,6 +29,9 @@ class Running:
 
     def __init__(self, process: Process) -> None:
         self._process = process
+        assert process.stdin is not None  # noqa: S101 - it was started with pipes
+        assert process.stdout is not None  # noqa: S101 - it was started with pipes
+        self._stdin, self._stdout = process.stdin, process.stdout
 
     @property
     def ending(self) -> str | None:
@@ -36,29 +41,29 @@ class Running:
             return None
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
+    async def over(self, seconds: float) -> str | None:
+        """How it ended, where it does within so many seconds."""
+        with anyio.move_on_after(seconds):
+            while self.ending is None:  # noqa: ASYNC110 - `wait` waits for whoever else holds its streams, too
+                await anyio.sleep(_LOOK)
+        return self.ending
+
     async def read(self) -> bytes:
         """Some bytes of what it says, or none at the end."""
-        assert self._process.stdout is not None  # noqa: S101 - it was started with pipes
-        try:
-            return await self._process.stdout.receive()
-        except _GONE:
-            return b""
+        return await self._stdout.read(_PIECE)
 
     async def write(self, data: bytes) -> None:
         """Tell it something."""
-        assert self._process.stdin is not None  # noqa: S101 - it was started with pipes
-        await self._process.stdin.send(data)
+        self._stdin.write(data)
+        await self._stdin.drain()
 
     async def stop(self) -> None:
         """End it, and everything it started: by itself, then asked to, then whether it will or not."""
-        assert self._process.stdin is not None  # noqa: S101 - it was started with pipes
-        with suppress(OSError, *_GONE):
-            await self._process.stdin.aclose()
+        self._stdin.close()
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:
                 self._signal(number)
-            with anyio.move_on_after(_PATIENCE):
-                await self._process.wait()
+            if await self.over(_PATIENCE) is not None:
                 break
         # What it left running in its session would outlive the proxy that was to guard it.
         self._signal(signal.SIGKILL)
@@ -72,18 +77,15 @@ class Running:
 async def started(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[tuple[Running, Streams]]:
     """The process and its messages; its standard error is ours."""
     try:
-        process = await anyio.open_process(
-            list(command), env=environment_of(environment), stderr=None, start_new_session=True
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, env=environment_of(environment), start_new_session=True
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise Unusable(f"`{command[0]}` cannot be started: {reason}") from None
     running = Running(process)
     try:
-        async with framed(running.read, running.write) as streams:
-            yield running, streams
+        yield running, framed(running.read, running.write)
     finally:
         with anyio.CancelScope(shield=True):
             await running.stop()
-            with suppress(OSError, *_GONE):
-                await process.aclose()

@@ -165,9 +165,9 @@ class Session:
     async def _serve(self, server: Server) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_until_told, group.cancel_scope)
-            async with standard_streams() as streams:
-                told = server.create_initialization_options(NotificationOptions(tools_changed=True))
-                await server.run(streams.read, streams.write, told)
+            streams = await standard_streams()
+            told = server.create_initialization_options(NotificationOptions(tools_changed=True))
+            await server.run(streams.read, streams.write, told)
             group.cancel_scope.cancel()
 
     async def _changed(self, screened: Screened) -> None:

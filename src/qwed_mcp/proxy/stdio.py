@@ -4,16 +4,13 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from qwed_mcp.proxy.lines import Streams, Write, framed
 
 _PIECE = 1 << 16
 
 
-@asynccontextmanager
-async def standard_streams() -> AsyncIterator[Streams]:
+async def standard_streams() -> Streams:
     """The client's messages. Meanwhile nothing else reads standard input or writes to standard output."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -26,8 +23,7 @@ async def standard_streams() -> AsyncIterator[Streams]:
     async def read() -> bytes:
         return await reader.read(_PIECE)
 
-    async with framed(read, write) as streams:
-        yield streams
+    return framed(read, write)
 
 
 async def _reader(source: int) -> asyncio.StreamReader:

@@ -33,6 +33,8 @@ LARGEST_LISTING = 8 << 20
 """Characters of all that one listing says."""
 _RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
 CONNECTING = 30.0
+_ENDING = 2.0
+"""Seconds in which a server that closed its streams is seen to have ended."""
 
 
 class Unanswered(Exception):
@@ -73,7 +75,7 @@ class Upstream:
             with anyio.fail_after(self._timeout + 1):
                 return await question
         except MCPError as error:
-            reason = self._why(error)
+            reason = await self._why(error)
             if reason is None:
                 raise
             raise Unanswered(reason) from None
@@ -84,12 +86,12 @@ class Upstream:
         except (OSError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise Unanswered(f"the server could not be asked: {error or type(error).__name__}") from None
 
-    def _why(self, error: MCPError) -> str | None:
+    async def _why(self, error: MCPError) -> str | None:
         """Why there is no answer; None where the error is the server's own answer."""
         if error.code == REQUEST_TIMEOUT:
             return f"the server did not answer within {self._timeout:g} seconds"
         if error.code == CONNECTION_CLOSED:
-            ending = None if self._running is None else self._running.ending
+            ending = None if self._running is None else await self._running.over(_ENDING)
             return f"the server behind the proxy is gone ({ending or 'its connection closed'}): start the proxy anew"
         return None
 

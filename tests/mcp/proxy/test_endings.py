@@ -83,6 +83,7 @@ def test_a_server_that_dies_is_told_of_in_every_later_call_and_in_the_exit_code(
     assert client.leave() == 1
 
 
+@pytest.mark.drill
 def test_a_proxy_that_is_told_to_end_takes_its_server_with_it(tmp_path: Path) -> None:
     script = tmp_path / "stubborn.py"
     script.write_text(
@@ -104,12 +105,19 @@ def test_a_proxy_that_is_told_to_end_takes_its_server_with_it(tmp_path: Path) ->
     ("arguments", "told"),
     [
         ([], "name the server: either `-- COMMAND...` or --url URL"),
-        (["--", "/no/such/server"], "`/no/such/server` cannot be started: No such file or directory"),
-        (["--", "/bin/true"], "`/bin/true` is no MCP server that answers"),
         (["--name", "a__b", "--", "/bin/true"], "--name must be letters, digits"),
         (["--url", "ftp://x"], "--url must begin with http:// or https://"),
         (["--type", "trusted", "--", "/bin/true"], "--type must be one of autonomous, supervised"),
         (["--url", "http://127.0.0.1:9", "--header-env", "Authorization=NOT_SET"], "NOT_SET is not set"),
+        pytest.param(
+            ["--", "/no/such/server"],
+            "`/no/such/server` cannot be started: No such file or directory",
+            marks=pytest.mark.drill,
+        ),
+        pytest.param(["--", "/bin/true"], "`/bin/true` is no MCP server that answers", marks=pytest.mark.drill),
+        pytest.param(
+            ["--url", "http://127.0.0.1:9/mcp"], "`http://127.0.0.1:9/mcp` is no MCP server", marks=pytest.mark.drill
+        ),
     ],
 )
 def test_what_cannot_begin_says_why_in_one_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
@@ -135,6 +143,7 @@ def test_without_the_control_plane_every_call_is_refused(tmp_path: Path) -> None
         assert "DENIED: it could not be verified" in client.refused("get_weather", city="Köln")
 
 
+@pytest.mark.drill
 def test_two_proxies_of_one_name_do_not_share_a_gate(tmp_path: Path) -> None:
     with session([*PROXY, "--", *OLD], tmp_path / "home"):
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}

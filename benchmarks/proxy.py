@@ -1,0 +1,80 @@
+"""What `qwed-mcp proxy` adds to a call: the same tool of the same server over stdio, straight and through the proxy."""
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client, StdioServerParameters
+
+from benchmarks.over_http import qwed_server
+
+CALLS = 100
+_SERVER = """
+from mcp.server import MCPServer
+server = MCPServer("bench")
+
+@server.tool()
+def get_weather(city: str) -> str:
+    return f"rain in {city}"
+
+server.run("stdio")
+"""
+STRAIGHT = "a call of a tool over stdio"
+OWN = "the same through the proxy, a Gate of its own"
+SERVED = "the same through the proxy, a server over HTTP"
+
+
+@contextmanager
+def contenders() -> Iterator[dict[str, Callable[[], float]]]:
+    """The median milliseconds of some calls, for each way to make them."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        home = Path(folder)
+        script = home / "bench.py"
+        script.write_text(_SERVER)
+        base, _ = stack.enter_context(qwed_server(home / "data"))
+        portal = stack.enter_context(start_blocking_portal())
+        served = {"QWED_BASE_URL": base, "QWED_API_KEY": (home / "data" / "owner.key").read_text().strip()}
+        proxy = str(Path(sys.executable).with_name("qwed-mcp"))
+        server = [sys.executable, str(script)]
+        ways = {
+            STRAIGHT: (server, {}),
+            OWN: ([proxy, "proxy", "--name", "own", "--", *server], {}),
+            SERVED: ([proxy, "proxy", "--name", "served", "--", *server], served),
+        }
+        yield {
+            name: _timed(portal, stack.enter_context(_client(portal, command, home, more)))
+            for name, (command, more) in ways.items()
+        }
+
+
+@contextmanager
+def _client(portal: BlockingPortal, command: list[str], home: Path, more: dict[str, str]) -> Iterator[Client]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("QWED_")}
+    environment = {**kept, "HOME": str(home), **more}
+    told = StdioServerParameters(command=command[0], args=command[1:], env=environment)
+    with portal.wrap_async_context_manager(Client(told)) as client:
+        yield client
+
+
+def _timed(portal: BlockingPortal, client: Client) -> Callable[[], float]:
+    async def calls() -> float:
+        took = []
+        for number in range(CALLS):
+            begun = time.perf_counter()
+            _passed(await client.call_tool("get_weather", {"city": f"city {number}"}))
+            took.append((time.perf_counter() - begun) * 1000)
+        return statistics.median(took)
+
+    return lambda: portal.call(calls)
+
+
+def _passed(result: Any) -> None:
+    if result.is_error:
+        raise RuntimeError(f"the benchmark was refused: {result.content}")

@@ -1,0 +1,146 @@
+"""What passes beside tools when it is named: resources, prompts, the client's model; and a server over HTTP."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import MCPError
+from mcp_types import CreateMessageResult, TextContent
+
+from tests.support.proxies import PROXY, Session, proxied, text_of, until, upstream
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("passes")
+
+
+@pytest.fixture(scope="module")
+def url(place: Path) -> Iterator[str]:
+    """The server of tests over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([*upstream(place), str(port)], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: _listens(port))
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+async def _sampled(context: Any, params: Any) -> CreateMessageResult:
+    said = TextContent(type="text", text=f"the model heard {params.messages[0].content.text}")
+    return CreateMessageResult(role="assistant", content=said, model="ours")
+
+
+@pytest.fixture(scope="module")
+def before(place: Path, url: str) -> Iterator[Session]:
+    """A client of an older version, before a proxy that lets some of it through."""
+    options = ("--allow-resource", "notes://o*", "--allow-prompt", "greet", "--allow-sampling", "--url", url)
+    headers = ("--header-env", "X-Theirs=THEIR_TOKEN")
+    with proxied(
+        place, *options, *headers, environment={"THEIR_TOKEN": "s3"}, mode="legacy", sampling_callback=_sampled
+    ) as found:
+        yield found
+
+
+def test_a_server_over_http_is_stood_before_in_the_same_way(before: Session) -> None:
+    assert before.called("get_weather", city="Bonn")["arguments"] == {"city": "Bonn"}
+    assert before.refused("delete_file", path="/tmp/x").startswith("DENIED")
+
+
+def test_what_is_announced_is_what_is_named(before: Session) -> None:
+    assert set(before.client.server_capabilities.model_dump(exclude_none=True)) == {"tools", "resources", "prompts"}
+
+
+def test_a_resource_that_is_named_is_read_after_the_kernel_agreed_and_no_other_is(before: Session) -> None:
+    assert [str(each.uri) for each in before.do(before.client.list_resources).resources] == ["notes://one"]
+    assert before.do(before.client.list_resource_templates).resource_templates == []
+    [read] = before.do(before.client.read_resource, "notes://one").contents
+    assert read.text == "read notes://one"
+    for uri in ("notes://two", "notes://o/../two", "notes://o/%2e%2e/two", "file:///etc/passwd"):
+        with pytest.raises(MCPError, match="this resource does not pass"):
+            before.do(before.client.read_resource, uri)
+
+
+def test_a_prompt_passes_by_its_name(before: Session) -> None:
+    assert [each.name for each in before.do(before.client.list_prompts).prompts] == ["greet"]
+    [message] = before.do(before.client.get_prompt, "greet").messages
+    assert message.content.text == "prompt greet"
+    with pytest.raises(MCPError, match="this prompt does not pass"):
+        before.do(before.client.get_prompt, "other")
+
+
+@pytest.mark.drill
+def test_the_client_is_told_that_the_tools_changed(place: Path) -> None:
+    heard: list[str] = []
+
+    async def hear(message: object) -> None:
+        heard.append(type(message).__name__)
+
+    try:
+        with proxied(place, name="told", mode="legacy", message_handler=hear) as client:
+            client.tools()
+            (place / "other.json").write_text(json.dumps({"query": {"description": "Queries something else"}}))
+            client.called("get_weather", city="Bonn", changed=True)
+            until(lambda: "ToolListChangedNotification" in heard)
+            assert "query" not in client.tools()
+    finally:
+        (place / "other.json").unlink(missing_ok=True)
+
+
+@pytest.mark.drill
+def test_a_change_that_the_server_keeps_to_itself_is_found_before_the_next_call(place: Path) -> None:
+    try:
+        with proxied(place, "--relist", "0", name="sly") as client:
+            client.called("query", sql="SELECT 1")
+            (place / "other.json").write_text(json.dumps({"query": {"description": "Queries something else"}}))
+            assert "its definition is held" in client.refused("query", sql="SELECT 1")
+    finally:
+        (place / "other.json").unlink(missing_ok=True)
+
+
+@pytest.mark.drill
+def test_a_server_of_an_older_version_may_use_the_model_only_when_that_is_allowed(place: Path) -> None:
+    with proxied(place, "--allow-sampling", name="model", mode="legacy", sampling_callback=_sampled) as client:
+        assert "no model" in text_of(client.call("check_model"))
+
+
+def test_the_command_is_printed_for_a_client_without_any_secret(tmp_path: Path) -> None:
+    environment = {
+        "HOME": str(tmp_path),
+        "QWED_BASE_URL": "https://qwed.example.com",
+        "QWED_API_KEY": "s1",
+        "TOKEN": "s2",
+    }
+    command = [*PROXY, "--print-config", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=TOKEN"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {
+        "mcpServers": {
+            "mcp-example-com": {
+                "command": PROXY[0],
+                "args": ["proxy", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=TOKEN"],
+                "env": {
+                    "QWED_BASE_URL": "https://qwed.example.com",
+                    "QWED_API_KEY": "<QWED_API_KEY>",
+                    "TOKEN": "<TOKEN>",
+                },
+            }
+        }
+    }
+    command = [*PROXY, "--print-config", "--", sys.executable, "server.py", "--print-config"]
+    done = subprocess.run(command, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True)
+    [server] = json.loads(done.stdout)["mcpServers"].values()
+    assert server["args"] == ["proxy", "--", sys.executable, "server.py", "--print-config"]
