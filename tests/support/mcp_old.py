@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Any
 
+MODEL = {"name": "check_model", "description": "Asks the model", "inputSchema": {"type": "object", "properties": {}}}
 TOOL = {"name": "get_time", "description": "Tells the time", "inputSchema": {"type": "object", "properties": {}}}
 
 
@@ -12,10 +13,24 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         told = {"name": "old", "version": "1"}
         return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": told}
     if method == "tools/list":
-        return {"tools": [TOOL]}
+        return {"tools": [TOOL, MODEL]}
+    if method == "tools/call" and params.get("name") == "check_model":
+        return {"content": [{"type": "text", "text": json.dumps(_of_the_model())}]}
     if method == "tools/call":
         said = json.dumps([params.get("name"), params.get("arguments"), params.get("_meta")])
         return {"content": [{"type": "text", "text": said}]}
+    return None
+
+
+def _of_the_model() -> Any:
+    """What the client's model says; an error where it may not be asked."""
+    said = {"role": "user", "content": {"type": "text", "text": "hello"}}
+    params = {"messages": [said], "maxTokens": 5}
+    print(json.dumps({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params}), flush=True)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "s1":
+            return message.get("result") or message["error"]
     return None
 
 

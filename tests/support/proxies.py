@@ -21,6 +21,10 @@ NAME = "served"
 UPSTREAM = Path(__file__).with_name("mcp_upstream.py")
 
 
+OLD = [sys.executable, str(UPSTREAM.with_name("mcp_old.py"))]
+"""A server of 2024."""
+
+
 def upstream(place: Path) -> list[str]:
     """The command of a server whose tools a file in `place` changes."""
     return [sys.executable, str(UPSTREAM), str(place / "other.json")]

@@ -31,5 +31,6 @@ def failed(text: str, meta: dict[str, Any] | None = None) -> CallToolResult:
 
 
 def passed(result: CallToolResult, permit: Permit) -> CallToolResult:
-    """The server's result untouched, and under which action it is logged."""
-    return result.model_copy(update={"meta": {**(result.meta or {}), f"{_META}action_id": permit.action_id}})
+    """The server's result untouched, and under which action it is logged; what it says in our name is left out."""
+    theirs = {name: value for name, value in (result.meta or {}).items() if not name.startswith(_META)}
+    return result.model_copy(update={"meta": {**theirs, f"{_META}action_id": permit.action_id}})

@@ -128,9 +128,6 @@ class Asker:
                 return answer
             if self._conversation is conversation:
                 self._conversation = _begun()
-        return answer or await self._asked_alone(action)
-
-    async def _asked_alone(self, action: dict[str, Any]) -> Answer:
         return await self._kernel.ask(action, {"conversation_id": _begun().conversation_id, "step_number": 1})
 
     async def _at_step_of(self, conversation: Conversation, action: dict[str, Any]) -> Answer | None:

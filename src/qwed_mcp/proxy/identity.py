@@ -58,6 +58,8 @@ async def _served(options: Options, place: Path) -> Kernel:
     try:
         if named["QWED_AGENT_ID"] and named["QWED_AGENT_TOKEN"]:
             return Remote(Identity(named["QWED_AGENT_ID"], named["QWED_AGENT_TOKEN"]), base_url)
+        if named["QWED_AGENT_ID"] or named["QWED_AGENT_TOKEN"]:
+            raise Unusable("QWED_AGENT_ID and QWED_AGENT_TOKEN belong together: set both, or neither")
         if not named["QWED_API_KEY"]:
             raise Unusable("set QWED_AGENT_ID and QWED_AGENT_TOKEN, or QWED_API_KEY to register an agent with")
         return Remote(await _registered_at(base_url, named["QWED_API_KEY"], options, place), base_url)

@@ -15,7 +15,7 @@ class Remote:
     """Asks with the agent's own token and nothing else: whoever holds a key could approve as well."""
 
     waits = True
-    approving = "`qwed approvals approve {approval}`, or the console of the server"
+    approving = "`qwed approvals approve {approval} --reason ...`"
 
     def __init__(self, identity: Identity, base_url: str) -> None:
         self.agent_id = identity.agent_id

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.proxies import PROXY, UPSTREAM, proxied, session, until, upstream
+from tests.support.proxies import OLD, PROXY, UPSTREAM, proxied, session, until, upstream
 from tests.support.server import Server
-
-OLD = [sys.executable, str(UPSTREAM.with_name("mcp_old.py"))]
 
 
 class Plain:
@@ -62,11 +60,13 @@ def test_an_old_server_and_an_old_client_are_served_and_what_they_do_not_know_is
     assert client.initialized["result"]["protocolVersion"] == "2024-11-05"
     assert client.initialized["result"]["serverInfo"]["name"] == "mcp-old"
     assert client.initialized["result"]["capabilities"] == {"tools": {"listChanged": True}}
-    [tool] = client.ask("tools/list")["result"]["tools"]
-    assert tool["name"] == "get_time"
+    listed = client.ask("tools/list")["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["get_time", "check_model"]
     result = client.ask("tools/call", name="get_time", arguments={"zone": "CET"})["result"]
     assert json.loads(result["content"][0]["text"]) == ["get_time", {"zone": "CET"}, None]
     assert set(result["_meta"]) == {"qwed/action_id"}
+    asked = client.ask("tools/call", name="check_model", arguments={})["result"]
+    assert "Sampling not supported" in asked["content"][0]["text"]
     for method in ("resources/list", "prompts/list", "completion/complete", "logging/setLevel", "made/up"):
         assert "error" in client.ask(method), method
     assert client.leave() == 0

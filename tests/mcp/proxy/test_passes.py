@@ -3,7 +3,6 @@
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CreateMessageResult, TextContent
 
-from tests.support.proxies import PROXY, Session, proxied, text_of, until, upstream
+from tests.support.proxies import OLD, PROXY, Session, proxied, session, text_of, until, upstream
 
 
 @pytest.fixture(scope="module")
@@ -113,34 +112,8 @@ def test_a_change_that_the_server_keeps_to_itself_is_found_before_the_next_call(
 
 
 @pytest.mark.drill
-def test_a_server_of_an_older_version_may_use_the_model_only_when_that_is_allowed(place: Path) -> None:
-    with proxied(place, "--allow-sampling", name="model", mode="legacy", sampling_callback=_sampled) as client:
-        assert "no model" in text_of(client.call("check_model"))
-
-
-def test_the_command_is_printed_for_a_client_without_any_secret(tmp_path: Path) -> None:
-    environment = {
-        "HOME": str(tmp_path),
-        "QWED_BASE_URL": "https://qwed.example.com",
-        "QWED_API_KEY": "s1",
-        "TOKEN": "s2",
-    }
-    command = [*PROXY, "--print-config", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=TOKEN"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == {
-        "mcpServers": {
-            "mcp-example-com": {
-                "command": PROXY[0],
-                "args": ["proxy", "--url", "https://mcp.example.com/mcp", "--header-env", "Authorization=TOKEN"],
-                "env": {
-                    "QWED_BASE_URL": "https://qwed.example.com",
-                    "QWED_API_KEY": "<QWED_API_KEY>",
-                    "TOKEN": "<TOKEN>",
-                },
-            }
-        }
-    }
-    command = [*PROXY, "--print-config", "--", sys.executable, "server.py", "--print-config"]
-    done = subprocess.run(command, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True)
-    [server] = json.loads(done.stdout)["mcpServers"].values()
-    assert server["args"] == ["proxy", "--", sys.executable, "server.py", "--print-config"]
+def test_a_server_may_use_the_clients_model_where_that_is_allowed(place: Path) -> None:
+    command = [*PROXY, "--allow-sampling", "--", *OLD]
+    with session(command, place / "home", mode="legacy", sampling_callback=_sampled) as client:
+        said = json.loads(text_of(client.call("check_model")))
+    assert said["content"]["text"] == "the model heard hello"

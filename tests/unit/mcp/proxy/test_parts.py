@@ -1,0 +1,175 @@
+"""The parts of the proxy by themselves: names, lines, what is allowed by name, what is printed for a client."""
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_types import Tool, ToolAnnotations
+
+from qwed.words.tool_name import is_server_name, server_of
+from qwed_mcp.proxy.config import client_config
+from qwed_mcp.proxy.effects import effects_of
+from qwed_mcp.proxy.lines import Reading, Splitter, TooLong, Writing
+from qwed_mcp.proxy.naming import is_name, name_of, whole_name
+from qwed_mcp.proxy.options import Options, Passes, Registered
+from qwed_mcp.proxy.place import read_object, write_object
+from qwed_mcp.proxy.process import environment_of
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("npx -y @modelcontextprotocol/server-filesystem /tmp", "server-filesystem"),
+        ("npx -y @scope/server@1.2.3 --flag", "server"),
+        ("uvx mcp-server-git --repository /x", "mcp-server-git"),
+        ("uv run server.py", "server"),
+        ("python -m my_server", "my-server"),
+        ("/usr/bin/python3 /opt/My Server/notes.py".replace("My Server", "mine"), "notes"),
+        ("docker run -i --rm mcp/sqlite", "sqlite"),
+        ("node", "node"),
+        ("./---", "server"),
+        ("ünï__cödé", "n-c-d"),
+    ],
+)
+def test_a_server_is_called_after_its_command(command: str, name: str) -> None:
+    assert name_of(command.split(), None) == name
+    assert is_name(name)
+    assert is_server_name(name)
+
+
+def test_a_server_elsewhere_is_called_after_its_host() -> None:
+    assert name_of([], "https://user@mcp.example.com:8443/mcp") == "mcp-example-com"
+
+
+@pytest.mark.parametrize("name", ["", "a_b", "a__b", "a b", "-a", "a-", "ä", "a" * 41, "a\n"])
+def test_what_would_blur_where_a_tools_name_begins_is_no_name_of_a_server(name: str) -> None:
+    assert not is_name(name)
+
+
+def test_the_whole_name_of_a_tool_is_read_as_it_was_made() -> None:
+    assert server_of(whole_name("server-filesystem", "read__file")) == "server-filesystem"
+
+
+@pytest.mark.parametrize(
+    ("uri", "passes"),
+    [
+        ("notes://one", True),
+        ("notes://one/", False),
+        ("file:///srv/a", True),
+        ("file:///srv/deep/a", True),
+        ("file:///srv", False),
+        ("file:///srv/../etc/passwd", False),
+        ("file:///srv/%2e%2E/etc/passwd", False),
+        ("file:///srv/.%2e/etc", False),
+        ("file:///srv/..\\etc", False),
+        ("FILE:///srv/a", False),
+    ],
+)
+def test_a_resource_passes_as_it_is_named_or_below_what_is_named(uri: str, passes: bool) -> None:
+    assert Passes(resources=("notes://one", "file:///srv/*")).resource(uri) is passes
+
+
+def test_lines_end_where_they_end_however_the_bytes_come() -> None:
+    whole = b'{"a": 1}\n\n{"b": "\xc3\xa4"}\nrest'
+    for size in range(1, len(whole) + 1):
+        splitter = Splitter()
+        pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
+        lines = [line for piece in pieces for line in splitter.feed(piece)]
+        assert lines == [b'{"a": 1}', b"", b'{"b": "\xc3\xa4"}']
+
+
+def test_a_line_that_does_not_end_is_not_kept() -> None:
+    splitter = Splitter(longest=10)
+    assert splitter.feed(b"0123456789\n0123456789") == [b"0123456789"]
+    with pytest.raises(TooLong):
+        splitter.feed(b"0")
+
+
+def _messages(*chunks: bytes) -> list[SessionMessage | Exception]:
+    left = [*chunks, b""]
+
+    async def read() -> bytes:
+        return left.pop(0)
+
+    async def all_of_them() -> list[SessionMessage | Exception]:
+        return [item async for item in Reading(read)]
+
+    return anyio.run(all_of_them)
+
+
+def test_a_line_that_is_no_message_is_told_apart_and_the_next_is_read() -> None:
+    wrong, right = _messages(b'{"jsonrpc": "2.0"\n{"jsonrpc": "2.0", "id": 1, "met', b'hod": "ping"}\n')
+    assert isinstance(wrong, Exception)
+    assert isinstance(right, SessionMessage)
+
+
+def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
+    async def broken(*_: object) -> bytes:
+        raise BrokenPipeError
+
+    async def written(data: bytes) -> None:
+        await broken()
+
+    async def both() -> None:
+        assert [item async for item in Reading(broken)] == []
+        [message] = [item for item in _parsed if isinstance(item, SessionMessage)]
+        writing = Writing(written)
+        with pytest.raises(anyio.BrokenResourceError):
+            await writing.send(message)
+        with pytest.raises(anyio.ClosedResourceError):
+            await writing.send(message)
+
+    _parsed = _messages(b'{"jsonrpc": "2.0", "method": "x"}\n')
+    anyio.run(both)
+
+
+@pytest.mark.parametrize(
+    ("hints", "effects"),
+    [
+        ({}, ()),
+        ({"read_only_hint": True, "destructive_hint": False, "open_world_hint": False}, ()),
+        ({"destructive_hint": True}, ("DELETE",)),
+        ({"read_only_hint": True, "destructive_hint": True, "open_world_hint": True}, ("DELETE", "NETWORK")),
+    ],
+)
+def test_a_hint_adds_an_effect_and_takes_none_away(hints: dict[str, bool], effects: tuple[str, ...]) -> None:
+    tool = Tool(name="x", input_schema={"type": "object"}, annotations=ToolAnnotations(**hints))
+    assert effects_of(tool) == effects
+
+
+def test_the_server_gets_the_environment_without_the_control_planes() -> None:
+    ours = {"PATH": "/bin", "QWED_API_KEY": "s", "qwed_agent_token": "s", "MY_QWED_": "1"}
+    assert environment_of(ours) == {"PATH": "/bin", "MY_QWED_": "1"}
+
+
+def test_the_command_is_printed_for_a_client_without_any_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"QWED_BASE_URL": "https://q.example.com", "QWED_API_KEY": "s1", "TOKEN": "s2"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("QWED_AGENT_ID", "QWED_AGENT_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    options = Options(name="them", command=("x",), registered=Registered("autonomous", "me"))
+    given = ["/opt/bin/qwed-mcp", "proxy", "--print-config", "--header-env", "A=TOKEN", "--", "x", "--print-config"]
+    printed = client_config(options, given, ["A=TOKEN"])
+    assert "s1" not in printed
+    assert json.loads(printed)["mcpServers"]["them"] == {
+        "command": "/opt/bin/qwed-mcp",
+        "args": ["proxy", "--header-env", "A=TOKEN", "--", "x", "--print-config"],
+        "env": {"QWED_BASE_URL": "https://q.example.com", "QWED_API_KEY": "<QWED_API_KEY>", "TOKEN": "<TOKEN>"},
+    }
+
+
+def test_what_is_kept_is_written_whole_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "agent.json"
+    write_object(file, {"a": 1})
+    write_object(file, {"a": 2})
+    assert read_object(file) == {"a": 2}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["agent.json"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "[" * 100_000, "x" * (1 << 21)])
+def test_what_is_broken_is_read_as_nothing(content: str, tmp_path: Path) -> None:
+    (tmp_path / "agent.json").write_text(content)
+    assert read_object(tmp_path / "agent.json") is None
