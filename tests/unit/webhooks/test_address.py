@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwed.webhooks.address import MAX_LENGTH, Refused, Target, read_url, refuse_url, resolve
 from qwed.guards.ranges import NEVER, PRIVATE, forbidden_kind, read_address
+from qwed.webhooks.address import MAX_LENGTH, Refused, Target, read_url, refuse_url, resolve
 
 DATA = Path(__file__).parents[2] / "data"
 
