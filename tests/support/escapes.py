@@ -22,6 +22,7 @@ from qwed_mcp.sandbox import Job, Limits, Outcome, Sandbox
 from qwed_mcp.sandbox.choice import UID
 from qwed_mcp.sandbox.syscalls import number_of
 from qwed_mcp.sandbox.usage import processes_below
+from qwed_mcp.sandbox.view import view
 from tests.support.tables import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +199,7 @@ class Host:
     def _start_victim(self) -> "subprocess.Popen[str]":
         """With the user of the jobs where that can be: then nothing but the namespaces keeps them apart."""
         environment = {"ENVIRONMENT": self._tokens["victim"], "MEMORY": self._tokens["memory"]}
-        command = [sys.executable, "-I", "-c", _VICTIM, str(UID), str(self._file), self._tokens["cmdline"]]
+        command = [str(view().python), "-I", "-c", _VICTIM, str(UID), str(self._file), self._tokens["cmdline"]]
         pipe = subprocess.PIPE
         started = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=self._place

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 import sysconfig
 import threading
 from collections.abc import Iterator
@@ -106,7 +105,7 @@ def test_where_bubblewrap_does_not_work_the_sentence_says_what_to_allow(
 
 
 def test_a_bubblewrap_that_runs_the_job_and_does_not_confine_it_is_refused(tools: Path) -> None:
-    fake = f"""#!{sys.executable}
+    fake = f"""#!{view().python}
 import os, sys
 if sys.argv[1:] == ["--version"]:
     print("bubblewrap 0.8.0")
