@@ -12,7 +12,7 @@ def read(tree: ast.Module) -> Program:
     """The scopes and bindings of `tree`."""
     program = Program()
     program.scopes.append(program.module)
-    pending = [Visit(tree, program.module)]
+    pending: list[Visit] = [(tree, program.module)]
     while pending:
         visit = pending.pop()
         node, scope = visit
@@ -68,16 +68,16 @@ def _function(
 ) -> Iterator[Visit]:
     inner = _inner(program, "function", outer, getattr(node, "name", ""))
     _bind_parameters(node.args, inner, outer, _register(program, node, inner, outer))
-    yield Visit(node.args, outer)
+    yield node.args, outer
     if isinstance(node, ast.Lambda):
-        yield Visit(node.body, inner)
+        yield node.body, inner
         return
     for decorator in node.decorator_list:
-        yield Visit(decorator, outer)
+        yield decorator, outer
     if node.returns is not None:
-        yield Visit(node.returns, outer)
+        yield node.returns, outer
     for statement in node.body:
-        yield Visit(statement, inner)
+        yield statement, inner
 
 
 class _Called(NamedTuple):
@@ -148,9 +148,9 @@ def _class(program: Program, node: ast.ClassDef, outer: Scope) -> Iterator[Visit
     inner = _inner(program, "class", outer, node.name)
     program.classes.add(node.name)
     for outside in (*node.decorator_list, *node.bases, *node.keywords):
-        yield Visit(outside, outer)
+        yield outside, outer
     for statement in node.body:
-        yield Visit(statement, inner)
+        yield statement, inner
 
 
 def _comprehension(
@@ -161,12 +161,12 @@ def _comprehension(
     for index, generator in enumerate(node.generators):
         scope = outer if index == 0 else inner
         _bind_loop(program, generator.target, generator.iter, inner, scope)
-        yield Visit(generator.iter, scope)
+        yield generator.iter, scope
         for rest in (generator.target, *generator.ifs):
-            yield Visit(rest, inner)
+            yield rest, inner
     results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     for result in results:
-        yield Visit(result, inner)
+        yield result, inner
 
 
 def _bind_loop(program: Program, target: ast.expr, iterable: ast.expr, scope: Scope, outer: Scope) -> None:

@@ -36,8 +36,8 @@ def below(node: ast.AST, scope: Scope) -> list[Visit]:
     found: list[Visit] = []
     for name in _TELLING[type(node)]:
         value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [Visit(each, scope) for each in value if isinstance(each, ast.AST)]
+        if type(value) is list:
+            found += [(each, scope) for each in value if isinstance(each, ast.AST)]
         elif isinstance(value, ast.AST):
-            found.append(Visit(value, scope))
+            found.append((value, scope))
     return found

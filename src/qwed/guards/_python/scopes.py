@@ -47,11 +47,8 @@ class Signature(NamedTuple):
     scope: Scope
 
 
-class Visit(NamedTuple):
-    """A node and the scope it is evaluated in."""
-
-    node: ast.AST
-    scope: Scope
+Visit = tuple[ast.AST, Scope]
+"""A node and the scope it is evaluated in; one is made of every node, so it is no type of its own."""
 
 
 @dataclass(slots=True)

@@ -102,11 +102,11 @@ class Values:
             raise TooComplex
         keys = self._telling()
         for _ in range(MAX_ROUNDS):
-            # Chains of names run either way, so both directions take turns.
-            keys.reverse()
             if not self._round(keys):
                 self.cache = {}
                 return
+            # Most names are bound before they are used; chains of them run either way, so both directions take turns.
+            keys.reverse()
         raise TooComplex
 
     def _telling(self) -> list[tuple[Scope, str]]:
