@@ -13,8 +13,11 @@ HARMLESS qwed_legal.: DeadlineGuard CitationGuard LiabilityGuard JurisdictionGua
 HARMLESS qwed_finance.: FinanceVerifier ISOGuard
 HARMLESS qwed_ucp.: UCPVerifier
 HARMLESS qwed_tax.: TaxVerifier
-PROCESS sympy.: preview printing.preview utilities.autowrap
-DYNAMIC sympy.: external test doctest testing utilities.runtests interactive.session init_session
+PROCESS sympy.: preview printing.preview print_gtk printing.gtk utilities.autowrap
+DYNAMIC sympy.: external test doctest testing utilities.runtests interactive.session init_session utilities.source
+ utilities.matchpy_connector plotting.pygletplot plotting.experimental_lambdify
+READ sympy.: utilities.pkgdata logic.utilities.dimacs.load_file logic.utilities.load_file
+ physics.quantum.qasm.read_qasm_file
 WRITE sympy.: utilities.codegen
 WRITE sympy().: save
 READ z3.: parse_smt2_file Z3_parse_smtlib2_file Z3_solver_from_file Z3_optimize_from_file Z3_fixedpoint_from_file
