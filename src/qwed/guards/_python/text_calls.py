@@ -97,10 +97,17 @@ def formulas(look: Look, node: ast.Call, scope: Scope, paths: frozenset[str]) ->
     accepts = _is_name if ours and called & _NAMING else _is_formula
     for part in _parts([*node.args, *(word.value for word in node.keywords if word.arg not in _PLAIN_WORDS)]):
         _formula_given(look, part, scope, node, accepts)
-    if any(word.arg == "printer" for word in node.keywords):
+    if any(word.arg == "printer" for word in node.keywords) or ("lambdify" in called and _prints_itself(look)):
         look.report.danger(Danger.DYNAMIC, "code that a printer writes for sympy", node.lineno)
 
 
+def _prints_itself(look: Look) -> bool:
+    """Whether some object of the program says what code it is."""
+    names = {name.lstrip("_") for name in look.program.methods} | look.program.attributes
+    return any(_OWN_PRINTING.fullmatch(name) for name in names)
+
+
+_OWN_PRINTING = re.compile(r"\w*code|sympystr|sympyrepr")
 _PLAIN_WORDS = words("modules domain rational method dir cls printer order")
 _TYPESET = str.maketrans("", "", "\\'$;?")
 
