@@ -48,7 +48,7 @@ def test_the_tools_of_all_pages_are_one_list() -> None:
         (lambda at: ListToolsResult(tools=[], next_cursor=str(at + 1)), "on more than 100 pages"),
         (
             lambda at: ListToolsResult(tools=[_tool(f"t{at}{n}") for n in range(MOST_LISTED + 1)]),
-            "more than 2000 tools",
+            "than 2000 tools",
         ),
         (lambda at: ListToolsResult(tools=[_tool("t", "w " * 3_000_000)], next_cursor=str(at + 1)), "says too much"),
     ],
