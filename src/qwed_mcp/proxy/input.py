@@ -85,6 +85,8 @@ class Inputs:
     def __init__(self, upstream: Upstream, passes: Passes) -> None:
         self._upstream = upstream
         self._passes = passes
+        self.may_ask = passes.sampling or passes.elicitation or passes.roots
+        """Whether the server may ask anything at all."""
 
     async def driven(
         self, ctx: Any, params: CallToolRequestParams, progress: ProgressFnT | None

@@ -1,7 +1,8 @@
 """A kernel of the proxy's own: a Gate in its directory, driven by the event loop of the proxy."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +15,10 @@ from qwed.kernel.agents.execution import log_execution, read_report
 from qwed.kernel.answer import Problem
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.pipeline import verify_action
+from qwed.ledger.vault import VaultError
 from qwed.settings import SettingsError
 from qwed.store.agent import Agent
+from qwed.store.protocol import StoreError
 from qwed.waiting import LoopDriver
 from qwed_mcp.proxy.kernel import Identity
 from qwed_sdk.errors import QWEDError
@@ -69,7 +72,8 @@ class Own:
 
     async def look(self, action_id: str, wait: float) -> Action:  # noqa: ARG002 - the one of the protocol
         """The action as it stands: nobody but us has the Gate, so waiting would change nothing."""
-        return Action(_members(_answered(action_view(self._agent(), action_id, self._gate.services))))
+        with _failures_told():
+            return Action(_members(_answered(action_view(self._agent(), action_id, self._gate.services))))
 
     async def log(
         self,
@@ -81,10 +85,9 @@ class Own:
         """What became of what was permitted."""
         said = {"success": success} | ({} if result_hash is None else {"result_hash": result_hash})
         report = _answered(read_report(said))
-        await self._change(log_execution(self._agent(), action_id, report, self.agent_id, self._gate.services))
-
-    async def _change(self, walk: Coroutine[Any, None, T | Problem]) -> T:
-        return _answered(await self._driver.drive(walk))
+        with _failures_told():
+            walk = log_execution(self._agent(), action_id, report, self.agent_id, self._gate.services)
+            _answered(await self._driver.drive(walk))
 
     def _agent(self) -> Agent:
         agent = self._gate.services.store.find_agent(self.agent_id)
@@ -95,6 +98,15 @@ class Own:
     async def close(self) -> None:
         """Write what is queued and give the directory back."""
         await asyncio.get_running_loop().run_in_executor(None, self._gate.close)
+
+
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    """What a store can fail with is an answer that did not come."""
+    try:
+        yield
+    except (StoreError, VaultError, TimeoutError) as error:
+        raise QWEDError(f"the Gate could not read or keep it: {error}") from None
 
 
 def _answered(outcome: T | Problem) -> T:

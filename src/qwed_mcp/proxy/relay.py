@@ -103,6 +103,8 @@ class Relay:
     async def _found(self, params: CallToolRequestParams, whole: str) -> Tool | Refusal:
         if params.task is not None:
             return Refusal(whole, "calls as tasks do not pass: make the call without `task`")
+        if params.input_responses is not None and not self._inputs.may_ask:
+            return Refusal(whole, "answers to questions of the server do not pass: it may ask none")
         found = await self._catalogue.find(params.name)
         if isinstance(found, Held):
             return self._releases.refusal(found, whole)

@@ -185,7 +185,7 @@ class Session:
             self.catalogue.stale()
             try:
                 await self.catalogue.refresh()
-            except (Unanswered, MCPError) as error:
+            except Unanswered as error:
                 say(f"{PROGRAM}: the tools could not be listed anew: {error}")
 
     async def _listen(self) -> None:

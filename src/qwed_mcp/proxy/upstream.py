@@ -96,7 +96,9 @@ class Upstream:
         return None
 
     async def tools(self) -> tuple[Tool, ...]:
-        """All tools of all pages, bounded in number and size."""
+        """All tools of all pages, bounded in number and size; none where the server says that it has none."""
+        if self.capabilities.tools is None:
+            return ()
         return tuple(
             await self.pages(lambda cursor: self.client.list_tools(cursor=cursor, cache_mode="bypass"), "tools")
         )
@@ -106,7 +108,7 @@ class Upstream:
         found: list[BaseModel] = []
         cursor, size = None, 0
         for _ in range(PAGES):
-            listed = await self.asked(page(cursor))
+            listed = await self._page(page(cursor), member)
             found += getattr(listed, member)
             size += len(listed.model_dump_json())
             if len(found) > MOST_LISTED or size > LARGEST_LISTING:
@@ -115,6 +117,12 @@ class Upstream:
             if cursor is None:
                 return found
         raise Unanswered(f"the server lists its {member} on more than {PAGES} pages")
+
+    async def _page(self, page: Awaitable[T], member: str) -> T:
+        try:
+            return await self.asked(page)
+        except MCPError as error:
+            raise Unanswered(f"the server does not list its {member}: {error.message}") from None
 
 
 class Hears(NamedTuple):
