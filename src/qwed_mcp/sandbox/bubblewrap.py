@@ -13,7 +13,7 @@ from qwed_mcp.sandbox.handing import first_to_go, heard, holding, pipe, readable
 from qwed_mcp.sandbox.outcome import Failed, Job, Limits
 from qwed_mcp.sandbox.stage import closed_above, open_in_this_thread
 from qwed_mcp.sandbox.supervision import Supervised
-from qwed_mcp.sandbox.usage import files_of, memory_of
+from qwed_mcp.sandbox.usage import files_of, memory_of, sockets_of
 from qwed_mcp.sandbox.view import View
 from qwed_mcp.settings import BUBBLEWRAP
 
@@ -102,9 +102,9 @@ class _Namespace:
             self._stack.callback(os.close, self._files)
 
     def memory(self, limit: int) -> int:
-        """Bytes of all processes and of the files they made."""
-        files = 0 if self._files is None else files_of(self._files)
-        return files + memory_of(self.first, limit - files)
+        """Bytes of all processes, of the files they made and of what they sent each other."""
+        kept = sockets_of(self.first) + (0 if self._files is None else files_of(self._files))
+        return kept + memory_of(self.first, limit - kept)
 
     def end(self) -> None:
         """Kill them all; the first is gone only when the last is."""
