@@ -11,7 +11,8 @@ from qwed_mcp.sandbox.view import LAUNCHER, View
 
 PROGRAM = "/program.py"
 _INSIDE = "65534"
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+"""Not /dev/zero: what is shared through it is memory that no process and no file counts."""
 _HIDDEN = ("cmdline", "kcore", "key-users", "keys", "kmsg", "sched_debug", "sysrq-trigger", "timer_list")
 """Of the host, although in a /proc of one's own; opening them is refused."""
 
@@ -77,6 +78,11 @@ def rlimits(limits: Limits) -> dict[str, int]:
         "RLIMIT_CORE": 0,
         "RLIMIT_MEMLOCK": 0,
         "RLIMIT_MSGQUEUE": 0,
+        # Some hosts let ordinary users go before everybody else, for sound.
+        "RLIMIT_NICE": 0,
+        "RLIMIT_RTPRIO": 0,
+        # Otherwise the user's own, outside too.
+        "RLIMIT_SIGPENDING": 256,
     }
 
 

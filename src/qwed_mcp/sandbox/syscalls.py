@@ -7,6 +7,7 @@ a verification never uses and that breakouts begin with, and what reaches past n
 import errno
 import platform
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _BOTH = {  # numbers from 424 on are the same everywhere
@@ -38,10 +39,16 @@ _EACH: dict[str, tuple[int, int | None]] = {
     "clock_adjtime": (305, 266),
     "clock_settime": (227, 112),
     "delete_module": (176, 106),
+    "epoll_create": (213, None),  # what it watches is counted for all processes of a user, outside too; poll is there
+    "epoll_create1": (291, 20),
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
     "finit_module": (313, 273),
+    "flock": (73, 32),  # the files that are shown are the host's own, and so are their locks
+    "fsetxattr": (190, 7),
     "init_module": (175, 105),
+    "inotify_init": (253, None),  # tells what the host does with the files that are shown
+    "inotify_init1": (294, 26),
     "ioperm": (173, None),
     "iopl": (172, None),
     "io_setup": (206, 0),  # its limit is one for the whole host
@@ -50,6 +57,7 @@ _EACH: dict[str, tuple[int, int | None]] = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "lookup_dcookie": (212, 18),
+    "lsetxattr": (189, 6),
     "mbind": (237, 235),
     "memfd_create": (319, 279),  # memory that no limit of a file system and no process counts
     "migrate_pages": (256, 238),
@@ -75,6 +83,7 @@ _EACH: dict[str, tuple[int, int | None]] = {
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
+    "setxattr": (188, 5),  # a list of who may read a file is memory that its file system does not count
     "settimeofday": (164, 170),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -100,13 +109,19 @@ _NEWEST = 462
 """A call that is younger than this page is not there: nobody has judged it."""
 
 _ALLOW, _KILL_PROCESS, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_LOAD, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
+_LOAD, _AND, _JUMP_EQUAL, _JUMP_ABOVE, _JUMP_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x25, 0x45, 0x06
 # Where struct seccomp_data has them; both machines are little-endian, so the low half of an argument comes first.
-_NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
+_NUMBER, _MACHINE, _FIRST, _SECOND, _THIRD, _FOURTH = 0, 4, 16, 24, 32, 40
 
 _AF_UNIX = 1
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone takes
 _TYPING_FOR_ANOTHER = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_HUGE_PAGES = 0x40000  # MAP_HUGETLB: the host has so many of them, for whoever they were set aside
+_NOBODYS = 0x21  # MAP_SHARED | MAP_ANONYMOUS: stays when it is no longer in any process, and is in no file
+# Locks on the host's files, as many as one likes, by record and by description; leases; being told of changes.
+_ON_FILES = (6, 7, 37, 38, 1024, 1026)
+# SO_SNDBUF, SO_SNDBUFFORCE: the room of a socket is what is counted for it; programs for the kernel, in four kinds.
+_ON_SOCKETS = (7, 32, 26, 50, 51, 52)
 _X32 = 0x40000000
 
 
@@ -114,13 +129,16 @@ class _Machine(NamedTuple):
     audit: int
     column: int
     clone: int
+    fcntl: int
     ioctl: int
+    mmap: int
+    setsockopt: int
     sockets: tuple[int, int]
 
 
 _MACHINES = {
-    "x86_64": _Machine(0xC000003E, 0, 56, 16, (41, 53)),
-    "aarch64": _Machine(0xC00000B7, 1, 220, 29, (198, 199)),
+    "x86_64": _Machine(0xC000003E, 0, 56, 72, 16, 9, 54, (41, 53)),
+    "aarch64": _Machine(0xC00000B7, 1, 220, 25, 29, 222, 208, (198, 199)),
 }
 
 
@@ -147,9 +165,12 @@ def filter_of(machine: str = platform.machine()) -> bytes | None:
             *_when(_JUMP_ABOVE, _NEWEST, _ERRNO | errno.ENOSYS),
             # Its flags are behind a pointer; without it the C library asks clone, whose flags can be read.
             *_when(_JUMP_EQUAL, _CLONE3, _ERRNO | errno.ENOSYS),
-            *(step for number in refused if number is not None for step in _refuse(number)),
+            *_refuse_each(number for number in refused if number is not None),
             *_decide(found.clone, _FIRST, *_when(_JUMP_ANY_BIT, _NEW_NAMESPACES, _ERRNO | errno.EPERM)),
-            *_decide(found.ioctl, _SECOND, *(step for each in _TYPING_FOR_ANOTHER for step in _refuse(each))),
+            *_decide(found.ioctl, _SECOND, *_refuse_each(_TYPING_FOR_ANOTHER)),
+            *_decide(found.fcntl, _SECOND, *_refuse_each(_ON_FILES)),
+            *_decide(found.setsockopt, _THIRD, *_refuse_each(_ON_SOCKETS)),
+            *_decide(found.mmap, _FOURTH, *_COUNTED),
             *(step for number in found.sockets for step in _decide(number, _FIRST, *_ONLY_UNIX)),
             _step(_RETURN, _ALLOW),
         ]
@@ -168,6 +189,10 @@ def _refuse(number: int) -> tuple[bytes, bytes]:
     return _when(_JUMP_EQUAL, number, _ERRNO | errno.EPERM)
 
 
+def _refuse_each(numbers: Iterable[int]) -> tuple[bytes, ...]:
+    return tuple(step for number in numbers for step in _refuse(number))
+
+
 def _decide(number: int, place: int, *tests: bytes) -> list[bytes]:
     """The tests of one call's argument; what they do not refuse is allowed."""
     decided = [_step(_LOAD, place), *tests, _step(_RETURN, _ALLOW)]
@@ -175,3 +200,8 @@ def _decide(number: int, place: int, *tests: bytes) -> list[bytes]:
 
 
 _ONLY_UNIX = (_step(_JUMP_EQUAL, _AF_UNIX, 1, 0), _step(_RETURN, _ERRNO | errno.EAFNOSUPPORT))
+_COUNTED = (
+    *_when(_JUMP_ANY_BIT, _HUGE_PAGES, _ERRNO | errno.EPERM),
+    _step(_AND, _NOBODYS),
+    *_refuse(_NOBODYS),
+)
