@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 import re
 from collections.abc import Iterator
 
@@ -28,6 +29,30 @@ def spelt_apart(text: str) -> Iterator[str]:
     """Words whose letters stand apart, put together."""
     for run in _APART.finditer(text):
         yield _SPACING.sub("", run[0])
+
+
+_TURNED = (
+    (re.compile("vtaber|qvfertneq|vafgehpgvba|cebzcg|cnffjbeq"), lambda text: codecs.encode(text, "rot13")),
+    (re.compile("erongi|drager|noitcurtsni|tpmorp|drowssap"), lambda text: text[::-1]),
+)
+
+
+def turned(text: str) -> Iterator[str]:
+    """Lower-case text whose letters were exchanged by thirteen or that runs backwards, as it is meant."""
+    yield from (read(text) for sign, read in _TURNED if sign.search(text))
+
+
+_SQUEEZED = re.compile(
+    "(?:ignore|disregard|forget|overlook)(?:all|any|the|your|every|of)*(?:previous|prior|above|earlier|preceding|system)"
+    "(?:system|safety)?(?:instruction|prompt|directive|guideline|rule|message)"
+    "|(?:donot|dont|never|mustnot)(?:tell|inform|mention|notify|reveal)(?:this|it|any|anything|to|about)*(?:the)?user(?!s)"
+)
+_NO_LETTER = re.compile("[^a-z]")
+
+
+def squeezed(text: str) -> bool:
+    """Whether lower-case text says it when everything but its letters is left out."""
+    return _SQUEEZED.search(_NO_LETTER.sub("", text)) is not None
 
 
 def _from_base64(run: str) -> str:

@@ -26,13 +26,16 @@ def any_of(*patterns: str) -> str:
 
 
 NOT = phrases(
-    "do not|don'?t|never|must not|mustn'?t|should not|shouldn'?t|cannot|can'?t|avoid|refrain from|without|no need to"
+    "do not|don'?t|never|must not|mustn'?t|shall not|should not|shouldn'?t|cannot|can'?t|avoid|refrain from|without"
+    "|no need to"
 )
 ORDERS = words("instructions? prompts? directives? guidelines? guardrails? programming")
-RULES = words("rules? messages? context polic(?:y|ies) constraints? restrictions? training safeguards limitations")
+RULES = words(
+    "rules? messages? context polic(?:y|ies) constraints? restrictions? training safeguards limitations directions"
+)
 EARLIER = words("previous prior above earlier preceding foregoing former original initial existing your safety system")
 TELL = words(
-    "tell inform mention notify alert reveal disclose warn report explain admit let say talk speak"
+    "tell bring inform mention notify alert reveal disclose warn report explain admit let say talk speak"
     " telling informing mentioning notifying alerting revealing disclosing warning letting"
 )
 USER = words("user human customer operator person end-user owner anyone anybody")

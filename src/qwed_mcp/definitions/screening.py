@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from qwed.guards.spellings import plainer
 from qwed.guards.text import strings_in
-from qwed_mcp.definitions.blobs import decoded, spelt_apart
+from qwed_mcp.definitions.blobs import decoded, spelt_apart, squeezed, turned
 from qwed_mcp.definitions.folding import mixed_words, plain_letters, without_digits_for_letters
 from qwed_mcp.definitions.instructions import IN_OTHER_SCRIPTS, PATTERNS
 from qwed_mcp.definitions.keeping import commands_about_files
@@ -74,7 +74,9 @@ def _said(pairs: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     for path, text in pairs:
         for reading in dict.fromkeys(_readings(text)):
             yield from _instructions(path, reading)
-        for hidden in (*smuggled(text), *_decoded(text)):
+        if squeezed(_one_line(plain_letters(text))):
+            yield Finding(f"{place(path)} spells an instruction to the model apart", text)
+        for hidden in (*smuggled(text), *_decoded(text), *turned(text.lower())):
             for reading in dict.fromkeys(_readings(hidden)):
                 yield from (
                     each._replace(reason=f"{each.reason}, in encoded text") for each in _instructions(path, reading)
