@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 MODEL = {"name": "check_model", "description": "Asks the model", "inputSchema": {"type": "object", "properties": {}}}
+FLOOD = {"name": "read_flood", "description": "Says too much", "inputSchema": {"type": "object", "properties": {}}}
 TOOL = {"name": "get_time", "description": "Tells the time", "inputSchema": {"type": "object", "properties": {}}}
 
 
@@ -13,7 +14,9 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         told = {"name": "old", "version": "1"}
         return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": told}
     if method == "tools/list":
-        return {"tools": [TOOL, MODEL]}
+        return {"tools": [TOOL, MODEL, FLOOD]}
+    if method == "tools/call" and params.get("name") == "read_flood":
+        print("no message at all\n" + "x" * (33 << 20), end="")
     if method == "tools/call" and params.get("name") == "check_model":
         return {"content": [{"type": "text", "text": json.dumps(_of_the_model())}]}
     if method == "tools/call":

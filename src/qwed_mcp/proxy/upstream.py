@@ -48,6 +48,7 @@ class Upstream:
         self.client = client
         self._timeout = timeout
         self._running = running
+        self._gone = False
 
     @property
     def capabilities(self) -> ServerCapabilities:
@@ -57,7 +58,7 @@ class Upstream:
     @property
     def died(self) -> bool:
         """Whether it is over; over HTTP nobody knows before asking."""
-        return self._running is not None and self._running.ending is not None
+        return self._gone or (self._running is not None and self._running.ending is not None)
 
     async def call(
         self, params: CallToolRequestParams, progress: ProgressFnT | None
@@ -91,7 +92,9 @@ class Upstream:
         if error.code == REQUEST_TIMEOUT:
             return f"the server did not answer within {self._timeout:g} seconds"
         if error.code == CONNECTION_CLOSED:
-            ending = None if self._running is None else await self._running.over(_ENDING)
+            # Waited for once: one that only closed its streams may live on.
+            patience, self._gone = 0.0 if self._gone else _ENDING, self._running is not None
+            ending = None if self._running is None else await self._running.over(patience)
             return f"the server behind the proxy is gone ({ending or 'its connection closed'}): start the proxy anew"
         return None
 

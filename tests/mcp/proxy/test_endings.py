@@ -61,7 +61,7 @@ def test_an_old_server_and_an_old_client_are_served_and_what_they_do_not_know_is
     assert client.initialized["result"]["serverInfo"]["name"] == "mcp-old"
     assert client.initialized["result"]["capabilities"] == {"tools": {"listChanged": True}}
     listed = client.ask("tools/list")["result"]["tools"]
-    assert [tool["name"] for tool in listed] == ["get_time", "check_model"]
+    assert [tool["name"] for tool in listed] == ["get_time", "check_model", "read_flood"]
     result = client.ask("tools/call", name="get_time", arguments={"zone": "CET"})["result"]
     assert json.loads(result["content"][0]["text"]) == ["get_time", {"zone": "CET"}, None]
     assert set(result["_meta"]) == {"qwed/action_id"}
@@ -80,6 +80,16 @@ def test_a_server_that_dies_is_told_of_in_every_later_call_and_in_the_exit_code(
     later = client.ask("tools/call", name="get_weather", arguments={"city": "Bonn"})["result"]
     assert later["isError"]
     assert "the server behind the proxy is gone (ended by signal 9)" in later["content"][0]["text"]
+    assert client.leave() == 1
+
+
+@pytest.mark.drill
+def test_a_server_that_says_more_than_a_message_may_hold_is_heard_no_more(tmp_path: Path) -> None:
+    client = Plain([*PROXY, "--", *OLD], tmp_path / "home")
+    for name in ("read_flood", "get_time"):
+        result = client.ask("tools/call", name=name, arguments={})["result"]
+        assert result["isError"]
+        assert "the server behind the proxy is gone" in result["content"][0]["text"]
     assert client.leave() == 1
 
 
