@@ -63,15 +63,15 @@ class Asker:
             return Refusal(call.tool, f"it could not be verified: {error.message}", error.code, error.suggestion)
 
     async def _decided(self, call: Proposed, action: dict[str, Any], tell: Tell | None) -> Permit | Refusal:
-        question = sha256_of(action)
-        noted = self._waiting.noted(question)
+        # Most calls wait for nobody: their name is worked out where one is needed.
+        noted = None if self._waiting.empty else self._waiting.noted(sha256_of(action))
         found = None if noted is None else await self._answer_to(noted, action)
         if noted is not None and found is not None:
-            return await self._with_a_person(call, question, noted, found, tell)
+            return await self._with_a_person(call, sha256_of(action), noted, found, tell)
         answer = await self._at_next_step({**action, "effects": list(call.effects)} if call.effects else action)
         if not answer.is_pending or not answer.action_id:
             return _settled(call, answer, answer.corrected)
-        noted = Noted(answer.action_id, answer.approval_id or "")
+        question, noted = sha256_of(action), Noted(answer.action_id, answer.approval_id or "")
         self._waiting.note(question, noted)
         return await self._with_a_person(call, question, noted, answer, tell)
 

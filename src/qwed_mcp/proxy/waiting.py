@@ -20,6 +20,11 @@ class Waiting:
         with held(self._name) as kept:
             self._known = dict(kept.waiting)
 
+    @property
+    def empty(self) -> bool:
+        """Whether nobody is waited for."""
+        return not self._known
+
     def noted(self, question: str) -> Noted | None:
         """The open question of this name."""
         found = self._known.get(question)

@@ -172,9 +172,7 @@ def test_arguments_without_one_meaning_are_refused(arguments: dict[str, Any], tm
     async def call(kernel: Own) -> Permit | Refusal:
         return await Asker(kernel, Waiting(kernel.place, kernel.agent_id), 0.0).before(Proposed(TOOL, arguments))
 
-    found = in_process(tmp_path, call)
-    assert isinstance(found, Refusal)
-    assert "cannot be verified" in found.reason
+    assert isinstance(in_process(tmp_path, call), Refusal)
 
 
 def test_what_a_person_approves_in_a_gate_of_its_own_passes_in_the_next_session(tmp_path: Path) -> None:
