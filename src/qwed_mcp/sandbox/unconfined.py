@@ -28,10 +28,11 @@ class Unconfined:
 
     def start(self, code: str, limits: Limits) -> Job:
         """Run `code` as the user that the server is."""
-        with starting(), ExitStack() as ours, ExitStack() as theirs:
+        with starting(), ExitStack() as failed, ExitStack() as ours, ExitStack() as theirs:
+            place = tempfile.mkdtemp(prefix="qwed-job-")
+            failed.callback(_remove_empty, place)
             said, their_said = pipe(ours, theirs)
             program = holding(theirs, code.encode(errors="surrogatepass"))
-            place = tempfile.mkdtemp(prefix="qwed-job-")
             group = _Group(self._open(place, program, their_said, limits), place)
             theirs.close()
             with ExitStack() as held:
@@ -44,6 +45,7 @@ class Unconfined:
                     raise Failed("the job did not start: Python ended or did not answer")
                 job = Supervised(group.main, group, limits, self.name)
                 held.pop_all()
+                failed.pop_all()
                 return job
 
     def _open(self, place: str, program: int, said: int, limits: Limits) -> subprocess.Popen[bytes]:
@@ -59,6 +61,12 @@ class Unconfined:
             cwd=place,
             start_new_session=True,
         )
+
+
+def _remove_empty(place: str) -> None:
+    """Without a descriptor, of which there may be none left."""
+    with suppress(OSError):
+        os.rmdir(place)
 
 
 class _Group:
@@ -85,5 +93,8 @@ class _Group:
             raise Failed("a job could not be ended: it outlived its kill") from None
 
     def close(self) -> None:
-        """Remove its directory."""
+        """Remove its directory, and close its output where nobody reads it."""
+        for stream in (self.main.stdout, self.main.stderr):
+            if stream is not None:
+                stream.close()
         shutil.rmtree(self._place, ignore_errors=True)

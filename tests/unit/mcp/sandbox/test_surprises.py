@@ -105,12 +105,14 @@ def started() -> list[int]:
     return sorted(process for process in processes_below(os.getpid()) if process != os.getpid())
 
 
-def test_where_there_are_no_descriptors_the_job_has_failed_and_nothing_stays_open() -> None:
-    code = """
-import os, resource
+@pytest.mark.parametrize("kind", ["bubblewrap", "none"])
+def test_where_there_are_no_descriptors_the_job_has_failed_and_nothing_stays(kind: str, tmp_path: Path) -> None:
+    code = f"""
+import os, resource, tempfile
 from qwed_mcp.sandbox import Failed, Limits, sandbox_from
 from qwed_mcp.settings import McpSettings
-sandbox = sandbox_from(McpSettings())()
+tempfile.tempdir = {str(tmp_path)!r}
+sandbox = sandbox_from(McpSettings(sandbox={kind!r}))()
 sandbox.start("pass", Limits(seconds=60)).wait()
 before = len(os.listdir("/proc/self/fd"))
 told = set()
@@ -124,6 +126,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 print(sorted(told), len(os.listdir("/proc/self/fd")) - before)
 """
     assert printed(code) == "['7\\n', 'failed'] 0\n"
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_ordinary_user_with_many_processes_has_a_sandbox_with_the_same_limits() -> None:

@@ -9,10 +9,10 @@ from qwed_mcp.sandbox.syscalls import _BOTH, _EACH, filter_of, number_of
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-# read, write, openat, execve, futex, mmap, wait4, and what threads and asyncio need
+# read, write, openat, execve, futex, mmap, wait4, and what threads and event loops need
 ORDINARY = {
-    "x86_64": (0, 1, 257, 59, 202, 9, 61, 56, 20, 230, 291, 288, 334),
-    "aarch64": (63, 64, 56, 221, 98, 222, 260, 220, 66, 115, 20, 242, 293),
+    "x86_64": (0, 1, 257, 59, 202, 9, 61, 56, 20, 230, 7, 288, 334),
+    "aarch64": (63, 64, 56, 221, 98, 222, 260, 220, 66, 115, 73, 242, 293),
 }
 SOCKETS = {"x86_64": (41, 53), "aarch64": (198, 199)}
 CLONE = {"x86_64": 56, "aarch64": 220}
@@ -26,7 +26,7 @@ def refused(code: int) -> int:
 
 
 def answer(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the kernel would say: RFC-less, but the six instructions of classic BPF that the filter uses."""
+    """What the kernel would say: the instructions of classic BPF that the filter uses."""
     given = [*arguments, *([0] * (6 - len(arguments)))]
     data = struct.pack("<IIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *given)
     program = filter_of(machine)
@@ -37,6 +37,9 @@ def answer(machine: str, number: int, *arguments: int, audit: int | None = None)
         code, then, otherwise, value = steps[at]
         if code == 0x20:
             (held,) = struct.unpack_from("<I", data, value)
+            at += 1
+        elif code == 0x54:
+            held &= value
             at += 1
         elif code == 0x06:
             return int(value)
