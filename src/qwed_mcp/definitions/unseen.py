@@ -4,7 +4,6 @@ A model reads them all; the person who is shown the same text reads none of them
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 _KINDS = (
@@ -73,11 +72,7 @@ def _selected(code: int) -> int:
 
 
 def _is_plain(character: str) -> bool:
-    return character == "\n" or (character.isprintable() and not _ANY.match(character)) or _is_space(character)
-
-
-def _is_space(character: str) -> bool:
-    return unicodedata.category(character) == "Zs"
+    return character == "\n" or (character.isprintable() and not _ANY.match(character))
 
 
 def _escape(character: str) -> str:
