@@ -1,5 +1,6 @@
 """One proxy from its start to its end: the kernel, the server behind it, the client before it."""
 
+import logging
 import signal
 import sys
 from contextlib import AsyncExitStack
@@ -9,6 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 from mcp import MCPError
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.server import NotificationOptions, Server
 from mcp_types import ToolListChangedNotification
 
@@ -34,6 +36,7 @@ from qwed_mcp.proxy.upstream import Hears, Unanswered, Upstream, connected
 from qwed_mcp.proxy.waiting import Waiting
 from qwed_sdk.hook.call import Unusable
 
+log = logging.getLogger(__name__)
 DONE, GONE = 0, 1
 """How it ends: the client left, or the server behind it died."""
 _FINISHING = 20.0
@@ -46,6 +49,9 @@ def run(options: Options) -> int:
     """Stand before the server until the client leaves; the exit code."""
     # A decision is handed from thread to thread, and the usual turn is longer than it takes.
     sys.setswitchinterval(_SWITCH_SECONDS)
+    for name in ("mcp", "httpx", "httpx2"):
+        # Their lines would hold what a request said.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return anyio.run(_served, options, backend_options={"use_uvloop": find_spec("uvloop") is not None})
     except Unusable as error:
@@ -190,20 +196,18 @@ class Session:
 
     async def _listen(self) -> None:
         """Hear of changes from a server that tells only those who subscribe."""
-        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-
-        while True:
+        tools = self._upstream.capabilities.tools
+        while tools is not None and tools.list_changed and not self._upstream.died:
             try:
                 async with self._upstream.client.listen(tools_list_changed=True) as changes:
+                    # Whatever changed while nobody listened is found out now.
+                    self._news.came()
                     async for _ in changes:
                         self._news.came()
             except ListenNotSupportedError:
                 return
-            except (MCPError, SubscriptionLost, TimeoutError):
-                if self._upstream.died:
-                    return
-            # Whatever changed while nobody listened is found out now.
-            self._news.came()
+            except (MCPError, SubscriptionLost, TimeoutError) as error:
+                log.debug("nobody tells of changes: %s", error)
             await anyio.sleep(_AGAIN)
 
 
