@@ -42,6 +42,7 @@ from mcp_types import (
 )
 
 PAGE = 4
+RESOURCES = ("file:///srv/notes/one", "file:///srv/notes/two", "notes://inside")
 _TEXT = {"type": "string"}
 _CALLS: list[str] = []
 """Names of the tools that were really called, in turn."""
@@ -157,7 +158,7 @@ class Upstream:
         return CallToolResult(content=[answer.content])
 
     async def _resources(self, *_: Any) -> ListResourcesResult:
-        return ListResourcesResult(resources=[Resource(uri=f"notes://{each}", name=each) for each in ("one", "two")])
+        return ListResourcesResult(resources=[Resource(uri=each, name=each) for each in RESOURCES])
 
     async def _read(self, _: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, text=f"read {params.uri}")])

@@ -47,7 +47,8 @@ async def _sampled(context: Any, params: Any) -> CreateMessageResult:
 @pytest.fixture(scope="module")
 def before(place: Path, url: str) -> Iterator[Session]:
     """A client of an older version, before a proxy that lets some of it through."""
-    options = ("--allow-resource", "notes://o*", "--allow-prompt", "greet", "--allow-sampling", "--url", url)
+    resources = ("--allow-resource", "file:///srv/notes/o*", "--allow-resource", "notes://inside")
+    options = (*resources, "--allow-prompt", "greet", "--allow-sampling", "--url", url)
     headers = ("--header-env", "X-Theirs=THEIR_TOKEN")
     with proxied(
         place, *options, *headers, environment={"THEIR_TOKEN": "s3"}, mode="legacy", sampling_callback=_sampled
@@ -65,11 +66,14 @@ def test_what_is_announced_is_what_is_named(before: Session) -> None:
 
 
 def test_a_resource_that_is_named_is_read_after_the_kernel_agreed_and_no_other_is(before: Session) -> None:
-    assert [str(each.uri) for each in before.do(before.client.list_resources).resources] == ["notes://one"]
+    listed = before.do(before.client.list_resources).resources
+    assert [str(each.uri) for each in listed] == ["file:///srv/notes/one", "notes://inside"]
     assert before.do(before.client.list_resource_templates).resource_templates == []
-    [read] = before.do(before.client.read_resource, "notes://one").contents
-    assert read.text == "read notes://one"
-    for uri in ("notes://two", "notes://o/../two", "notes://o/%2e%2e/two", "file:///etc/passwd"):
+    [read] = before.do(before.client.read_resource, "file:///srv/notes/one").contents
+    assert read.text == "read file:///srv/notes/one"
+    with pytest.raises(MCPError, match="PENDING: a person must approve"):
+        before.do(before.client.read_resource, "notes://inside")
+    for uri in ("file:///srv/notes/two", "file:///srv/notes/o/../two", "file:///srv/notes/o/%2e%2e/two", "notes://in"):
         with pytest.raises(MCPError, match="this resource does not pass"):
             before.do(before.client.read_resource, uri)
 
