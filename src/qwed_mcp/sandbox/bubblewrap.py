@@ -95,10 +95,13 @@ class _Namespace:
             self._stack = stack.pop_all()
 
     def watch_files(self) -> None:
-        """From now on, what the job writes counts as its memory."""
-        # A short program may be over already.
-        with suppress(FileNotFoundError, ProcessLookupError):
+        """From now on, what the job writes counts as its memory; of one that is over already nothing is left."""
+        try:
             self._files = os.open(f"/proc/{self.first}/root/tmp", os.O_PATH | os.O_DIRECTORY)
+        except OSError:
+            if not readable(self._handle, DEATH_SECONDS):
+                raise
+        else:
             self._stack.callback(os.close, self._files)
 
     def memory(self, limit: int) -> int:
