@@ -15,8 +15,10 @@ from qwed_sdk.errors import QWEDError
 from qwed_sdk.plain import NotPlain, plain
 
 log = logging.getLogger(__name__)
-GATHERED = 0.2
-"""Seconds: a client that calls tool after tool does not wait for the log of the one before."""
+PAUSE = 0.2
+"""Seconds without a call, after which there is time to log: who calls tool after tool does not wait for the log."""
+LATEST = 2.0
+"""Seconds after which it is logged all the same."""
 _AT_ONCE = 8
 
 
@@ -45,7 +47,10 @@ class Outcomes:
         """Log what comes, for as long as this runs."""
         while True:
             await self._came.wait()
-            await anyio.sleep(GATHERED)
+            ends, seen = anyio.current_time() + LATEST, 0
+            while len(self._left) > seen and anyio.current_time() < ends:
+                seen = len(self._left)
+                await anyio.sleep(PAUSE)
             await self.finish()
 
     async def finish(self) -> None:
@@ -54,18 +59,22 @@ class Outcomes:
         async with self._turn, anyio.create_task_group() as group:
             self._came = anyio.Event()
             left, self._left = self._left, []
-            for each in left:
-                group.start_soon(self._log, each, limit)
+            hashes = await anyio.to_thread.run_sync(_hashes_of, left)
+            for each, hashed in zip(left, hashes, strict=True):
+                group.start_soon(self._log, each, hashed, limit)
 
-    async def _log(self, outcome: _Outcome, limit: anyio.CapacityLimiter) -> None:
+    async def _log(self, outcome: _Outcome, hashed: str | None, limit: anyio.CapacityLimiter) -> None:
         permit = outcome.permit
         try:
             async with limit:
-                hashed = None if outcome.result is None else await anyio.to_thread.run_sync(_hash_of, outcome.result)
                 await self._kernel.log(permit.action_id, outcome.success, hashed, permit.attestation)
         except QWEDError as error:
             # The tool has run. Telling its caller now would be telling that it had not.
             log.warning("the outcome of %s (%s) was not logged: %s", permit.tool, permit.action_id, error)
+
+
+def _hashes_of(outcomes: list[_Outcome]) -> list[str | None]:
+    return [None if each.result is None else _hash_of(each.result) for each in outcomes]
 
 
 def _hash_of(result: BaseModel) -> str | None:
