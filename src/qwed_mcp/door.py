@@ -34,6 +34,7 @@ _HOST = Refused(421, "QWED-REQ-001", "this Host is not served; use the address t
 _ORIGIN = Refused(403, "QWED-REQ-001", "this Origin is not allowed")
 _NO_KEY = Refused(401, "QWED-AUTH-001", "send one API key, in X-API-Key or as Authorization: Bearer", _BEARER)
 _WRONG_KEY = Refused(401, "QWED-AUTH-002", "this API key is unknown or revoked", _BEARER)
+_TWO_LENGTHS = Refused(400, "QWED-REQ-001", "a body has a Content-Length or a Transfer-Encoding, not both")
 _TOO_LARGE = Refused(413, "QWED-REQ-002", f"bodies have at most {MAX_BODY} bytes")
 _TOO_SLOW = Refused(408, "QWED-REQ-001", f"the body did not come within {BODY_SECONDS:g} seconds")
 
@@ -69,7 +70,9 @@ class Door:
             return _HOST
         if any(origin.lower() not in self._origins for origin in origins):
             return _ORIGIN
-        return None
+        # Whoever stands between may have read the other one, and seen another request.
+        both = _values(scope, b"content-length") and _values(scope, b"transfer-encoding")
+        return _TWO_LENGTHS if both else None
 
     async def _stranger(self, scope: Scope) -> Refused | None:
         key = _key_of(scope)

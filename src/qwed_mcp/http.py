@@ -8,6 +8,7 @@ import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
+from qwed_mcp.connection import Connections
 from qwed_mcp.decisions import log
 from qwed_mcp.door import CALLER, MAX_BODY, Door
 from qwed_mcp.keys import keys_from
@@ -19,6 +20,7 @@ from qwed_mcp.settings import McpSettings
 PATH = "/mcp"
 MAX_SESSIONS = 256
 MAX_CONNECTIONS = 512
+MAX_HEAD = 64 << 10
 _GRACE = 2
 _USUAL_PORT = 80
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -64,7 +66,8 @@ def _config(app: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        http=Connections(MAX_CONNECTIONS),  # type: ignore[arg-type]  # it is called for a protocol, no more
+        h11_max_incomplete_event_size=MAX_HEAD,
         timeout_graceful_shutdown=_GRACE,
     )
 
