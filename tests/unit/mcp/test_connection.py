@@ -125,9 +125,10 @@ def test_an_answer_that_nobody_takes_is_not_kept_for_ever(monkeypatch: pytest.Mo
     async def scenario() -> None:
         async with Street(9).open() as street:
             reader = await street.call(WHOLE.replace(b"/ ", b"/large "))
-            (connection,) = street.state.connections
+            connection: Any = next(iter(street.state.connections))
             over = asyncio.Event()
-            connection.flow.resume_writing = over.set  # called once it is lost
+            # What uvicorn calls once the client is lost.
+            connection.flow.resume_writing = over.set
             await over.wait()
             assert not street.state.connections
             assert not reader.at_eof()
