@@ -160,8 +160,8 @@ class Jobs:
         return ""
 
     def _fill(self) -> None:
-        """Start what waits, as far as there is room."""
-        while self._queue and len(self._threads) < self._bounds.running:
+        """Start what waits, as far as there is room and nobody ends everything."""
+        while self._queue and not self._closed and len(self._threads) < self._bounds.running:
             job = self._queue.popleft()
             job.state = JobState.RUNNING
             thread = threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True)

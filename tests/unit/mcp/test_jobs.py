@@ -277,3 +277,13 @@ def test_a_sandbox_that_breaks_fails_the_job_and_frees_its_place(sandbox: HeldSa
     assert seen.state is JobState.FAILED
     jobs.close()
     assert second
+
+
+def test_a_place_that_is_freed_by_closing_is_not_taken(sandbox: HeldSandbox) -> None:
+    for _ in range(50):
+        jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=1))
+        made = [placed(jobs) for _ in range(4)]
+        first = sandbox.next()
+        jobs.close()
+        assert {text(jobs, each) for each in made} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
+        assert sandbox.started.empty(), first
