@@ -5,12 +5,12 @@ judges such text; what nobody can read is UNRESOLVED. Who knows better describes
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from qwed.guards.code_words import LANGUAGE_ALIASES
 from qwed.guards.text import MAX_DEPTH, MAX_STRINGS, strings_in
+from qwed.kernel.judging.beside import has_arguments, line_of, with_surroundings
 from qwed.kernel.judging.content import name_at
 from qwed.kernel.judging.naming import Name, read_name
 from qwed.kernel.judging.stray import is_statement, may_select
@@ -118,10 +118,20 @@ def _told_in(member: _Member, tool: ToolName) -> Iterator[Told]:
         return
     if name.query:
         yield from _statements(member, tool)
-    elif name.command:
+    elif name.command or (_PROGRAM.fullmatch(name.plain) and _has_arguments(member)):
         yield _command(member, tool)
     elif name.code and isinstance(value, str):
         yield from _code(member, tool)
+
+
+_PROGRAM = re.compile(r"(?:\w+_)?(?:program|executable|binary|bin|exe|entry_?point)")
+
+
+def _has_arguments(member: _Member) -> bool:
+    """Whether a program and its arguments are given apart; a command that is an object nobody can read as a whole."""
+    if read_name(str(member.place[-2])).command:
+        return False
+    return isinstance(member.value, list | tuple) or has_arguments(member.beside)
 
 
 def _statements(member: _Member, tool: ToolName) -> Iterator[Told]:
@@ -159,58 +169,12 @@ def _command(member: _Member, tool: ToolName) -> Told:
     stated = {*_stated_languages(member.beside), tool.language} - {None, "bash", "sql"}
     if "script" in member.name.plain and stated and isinstance(value, str):
         return next(_code(member, tool), Told(TOOL, member.place, value, value))
-    line = value if isinstance(value, str) else _line_of(value, several=member.name.plain.endswith("s"))
+    line = value if isinstance(value, str) else line_of(value, several=member.name.plain.endswith("s"))
     if line is None:
         return Told(TOOL, member.place, "", "")
-    whole = _with_surroundings(line, member)
+    whole = with_surroundings(line, {name: each for name, each in member.beside.items() if name != member.place[-1]})
     said = value if isinstance(value, str) else line
     return Told(TOOL, member.place, said, said) if whole is None else Told(SHELL, member.place, said, whole)
-
-
-def _line_of(value: Any, *, several: bool) -> str | None:
-    """One command as words, or several as lines; both where it could be either."""
-    if not isinstance(value, Sequence) or not all(isinstance(each, str | int | float) for each in value):
-        return None
-    words = [str(each) for each in value]
-    as_words = shlex.join(words)
-    if not several or len(words) < 2:
-        return as_words
-    as_lines = "\n".join(words)
-    return as_lines if re.search(r"\s", words[0]) else f"{as_lines}\n{as_words}"
-
-
-_ARGUMENTS = ("args", "arguments", "argv", "params", "flags", "options")
-_DIRECTORIES = ("cwd", "workdir", "working_directory", "working_dir", "workingDirectory", "directory", "dir")
-_INPUTS = ("stdin", "input")
-_VARIABLES = ("env", "environment", "env_vars")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
-
-
-def _with_surroundings(line: str, member: _Member) -> str | None:
-    """The command as it would run; None where something beside it decides what is run."""
-    beside = {name: value for name, value in member.beside.items() if value and name != member.place[-1]}
-    if any(name in beside for name in _INPUTS):
-        return None
-    for name in _ARGUMENTS:
-        if name in beside:
-            more = beside[name] if isinstance(beside[name], str) else _line_of(beside[name], several=False)
-            if more is None:
-                return None
-            line = f"{line} {more}"
-    before = _before(beside)
-    return None if before is None else "\n".join([*before, line])
-
-
-def _before(beside: Mapping[str, Any]) -> list[str] | None:
-    lines = []
-    for name in _VARIABLES:
-        if name in beside and not isinstance(beside[name], Mapping):
-            return None
-        for variable, value in beside.get(name, {}).items():
-            if not _VARIABLE.fullmatch(variable):
-                return None
-            lines.append(f"export {variable}={shlex.quote(str(value))}")
-    return lines + [f"cd {shlex.quote(str(beside[name]))}" for name in _DIRECTORIES if name in beside]
 
 
 def has_stray_statement(action: Action, tool: ToolName, told: Told | None) -> bool:
