@@ -41,7 +41,7 @@ ENGINES: dict[str, EngineRow] = _by_name(
     (
         EngineRow(name="math", module="qwed.engines.math", version=4, warm=_queries(_IDENTITY, _LENGTHS)),
         EngineRow(name="logic", module="qwed.engines.logic", version=2),
-        EngineRow(name="code", module="qwed.engines.code", version=5, warm=(EngineRequest(code="print(1 + 1)"),)),
+        EngineRow(name="code", module="qwed.engines.code", version=6, warm=(EngineRequest(code="print(1 + 1)"),)),
         EngineRow(name="sql", module="qwed.engines.sql", version=3, warm=_queries("SELECT id FROM users")),
         EngineRow(
             name="shell", module="qwed.engines.shell", version=2, permitted_by_name=False, warm=_queries("ls -l")

@@ -323,7 +323,7 @@ def _method_call(look: Look, node: ast.Call, func: ast.Attribute, scope: Scope) 
 _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.Name: (_name,),
     ast.Attribute: (_attribute,),
-    ast.Assign: (_assign,),
+    ast.Assign: (_assign, text_calls.kept),
     ast.AnnAssign: (_assign, _annotation),
     ast.arguments: (_defaults,),
     ast.arg: (_annotation,),
@@ -331,7 +331,8 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.AsyncFunctionDef: (_returns,),
     ast.ClassDef: (_class,),
     ast.Compare: (_comparison,),
-    ast.Subscript: (_subscript,),
+    ast.For: (text_calls.kept,),
+    ast.Subscript: (_subscript, text_calls.index),
     ast.Import: (_imports,),
     ast.ImportFrom: (_imports_from,),
     ast.Constant: (_text,),

@@ -21,7 +21,7 @@ READ sympy.: utilities.pkgdata logic.utilities.dimacs.load_file logic.utilities.
 WRITE sympy.: utilities.codegen
 WRITE sympy().: save
 READ z3.: parse_smt2_file Z3_parse_smtlib2_file Z3_solver_from_file Z3_optimize_from_file Z3_fixedpoint_from_file
-READ z3().: from_file
+READ z3().: from_file parse_file
 HARMLESS z3().: set from_string
 WRITE z3.: open_log append_log Z3_open_log Z3_append_log Z3_global_param_set Z3_eval_smtlib2_string
 REFLECT z3.: z3core

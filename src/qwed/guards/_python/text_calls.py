@@ -90,7 +90,9 @@ def formulas(look: Look, node: ast.Call, scope: Scope, paths: frozenset[str]) ->
     if "sympy" not in look.program.roots:
         return
     last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    ours = any(path.partition(".")[0] in ("sympy", "sympy()") for path in paths)
+    # What is called where it is made, chosen or taken out of something has no name that could be followed.
+    nameless = not isinstance(node.func, ast.Name | ast.Attribute | ast.Lambda)
+    ours = _of_sympy(paths) or nameless or (bool(paths & _CALLING) and _given_sympy(look, node, scope))
     called = {path.rpartition(".")[2] for path in paths}
     if not (ours and not called & _PRINTING) and last not in _ON_FORMULAS:
         return
@@ -108,6 +110,38 @@ def _prints_itself(look: Look) -> bool:
 
 
 _OWN_PRINTING = re.compile(r"\w*code|sympystr|sympyrepr")
+
+
+def index(look: Look, node: ast.Subscript, scope: Scope) -> None:
+    """What sympy made runs a text that it is indexed by."""
+    if "sympy" in look.program.roots and _of_sympy(look.values.paths(node.value, scope)):
+        for part in _parts([node.slice]):
+            _formula_given(look, part, scope, node)
+
+
+def kept(look: Look, node: ast.Assign | ast.For, scope: Scope) -> None:
+    """What sympy made runs a text that is put into it."""
+    if "sympy" not in look.program.roots:
+        return
+    targets, value = (node.targets, node.value) if isinstance(node, ast.Assign) else ([node.target], node.iter)
+    held = [each.value for each in _parts([*targets]) if isinstance(each, ast.Subscript)]
+    if any(_of_sympy(look.values.paths(each, scope)) for each in held):
+        for part in _parts([value]):
+            _formula_given(look, part, scope, node)
+
+
+_CALLING = words("map filter functools.partial functools.reduce itertools.starmap itertools.accumulate")
+"""They call what they are given."""
+
+
+def _given_sympy(look: Look, node: ast.Call, scope: Scope) -> bool:
+    return any(_of_sympy(look.values.paths(part, scope)) for part in node.args)
+
+
+def _of_sympy(paths: frozenset[str]) -> bool:
+    return any(path.partition(".")[0] in ("sympy", "sympy()") for path in paths)
+
+
 _PLAIN_WORDS = words("modules domain rational method dir cls printer order")
 _TYPESET = str.maketrans("", "", "\\'$;?")
 
@@ -147,7 +181,7 @@ def _parts(nodes: list[ast.expr]) -> list[ast.expr]:
 
 
 def _formula_given(
-    look: Look, part: ast.expr, scope: Scope, node: ast.Call, accepts: Callable[[str], bool] = _is_formula
+    look: Look, part: ast.expr, scope: Scope, node: ast.expr | ast.stmt, accepts: Callable[[str], bool] = _is_formula
 ) -> None:
     found = look.folder.possible(part, scope)
     told = [text for value in found for text in (value if isinstance(value, tuple) else (value,))]
