@@ -7,10 +7,14 @@ from typing import NamedTuple, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+
+from qwed_mcp.proxy.pace import Turns
 
 LONGEST_LINE = 32 << 20
 """Bytes of one message: images come in them."""
+MOST_UNHEARD = 100
+"""Answers that wait until they are read: whoever asks more, and reads none, only wants our memory."""
 log = logging.getLogger(__name__)
 
 Read = Callable[[], Awaitable[bytes]]
@@ -68,8 +72,9 @@ class _Stream:
 class Reading(_Stream):
     """Messages as they come. Not a task and a queue: each would cost a call more than reading it."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, turns: Turns) -> None:
         self._read = read
+        self._turns = turns
         self._splitter = Splitter()
         self._lines: deque[bytes] = deque()
 
@@ -77,6 +82,7 @@ class Reading(_Stream):
         """The next message; what is none is a value, so that one bad line is not the end of the connection."""
         while not self._lines:
             await self._more()
+        await self._turns.before(len(self._lines[0]))
         line = self._lines.popleft()
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
@@ -109,15 +115,36 @@ class Reading(_Stream):
 class Writing(_Stream):
     """Messages on their way."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, turns: Turns) -> None:
         self._write = write
+        self._turns = turns
+        self._unheard = 0
 
     async def send(self, item: SessionMessage) -> None:
         """Write one; BrokenResourceError where nobody reads any more."""
         if self.closed:
             raise anyio.ClosedResourceError
+        data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            await self._answer(data)
+        else:
+            self._turns.spoken_to()
+            await self._written(data)
+
+    async def _answer(self, data: bytes) -> None:
+        if self._unheard >= MOST_UNHEARD:
+            log.warning("the connection is closed: %s answers wait to be read", self._unheard)
+            self.closed = True
+            raise anyio.BrokenResourceError
+        self._unheard += 1
         try:
-            await self._write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await self._written(data)
+        finally:
+            self._unheard -= 1
+
+    async def _written(self, data: bytes) -> None:
+        try:
+            await self._write(data)
         except OSError:
             self.closed = True
             raise anyio.BrokenResourceError from None
@@ -130,6 +157,6 @@ class Streams(NamedTuple):
     write: Writing
 
 
-def framed(read: Read, write: Write) -> Streams:
-    """The messages of two byte streams."""
-    return Streams(Reading(read), Writing(write))
+def framed(read: Read, write: Write, turns: Turns) -> Streams:
+    """The messages of two byte streams, each read when it is its turn."""
+    return Streams(Reading(read, turns), Writing(write, turns))

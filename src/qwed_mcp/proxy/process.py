@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 
 from qwed_mcp.proxy.lines import Streams, framed
+from qwed_mcp.proxy.pace import Pace
 from qwed_sdk.hook.call import Unusable
 
 _OURS = "QWED_"
@@ -85,7 +86,7 @@ async def started(command: Sequence[str], environment: Mapping[str, str]) -> Asy
         raise Unusable(f"`{command[0]}` cannot be started: {reason}") from None
     running = Running(process)
     try:
-        yield running, framed(running.read, running.write)
+        yield running, framed(running.read, running.write, Pace())
     finally:
         with anyio.CancelScope(shield=True):
             await running.stop()

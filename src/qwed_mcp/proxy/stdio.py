@@ -6,6 +6,7 @@ import stat
 import threading
 
 from qwed_mcp.proxy.lines import Streams, Write, framed
+from qwed_mcp.proxy.pace import Turns
 
 _PIECE = 1 << 16
 
@@ -23,7 +24,7 @@ async def standard_streams() -> Streams:
     async def read() -> bytes:
         return await reader.read(_PIECE)
 
-    return framed(read, write)
+    return framed(read, write, Turns())
 
 
 async def _reader(source: int) -> asyncio.StreamReader:

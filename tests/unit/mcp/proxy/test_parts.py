@@ -6,14 +6,15 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import Tool, ToolAnnotations
+from mcp_types import JSONRPCResponse, Tool, ToolAnnotations
 
 from qwed.words.tool_name import is_server_name, server_of
 from qwed_mcp.proxy.config import client_config
 from qwed_mcp.proxy.effects import effects_of
-from qwed_mcp.proxy.lines import Reading, Splitter, TooLong, Writing
+from qwed_mcp.proxy.lines import MOST_UNHEARD, Reading, Splitter, TooLong, Writing
 from qwed_mcp.proxy.naming import is_name, name_of, whole_name
 from qwed_mcp.proxy.options import Options, Passes, Registered
+from qwed_mcp.proxy.pace import Pace, Turns
 from qwed_mcp.proxy.place import read_object, write_object
 from qwed_mcp.proxy.process import environment_of
 
@@ -94,7 +95,7 @@ def _messages(*chunks: bytes) -> list[SessionMessage | Exception]:
         return left.pop(0)
 
     async def all_of_them() -> list[SessionMessage | Exception]:
-        return [item async for item in Reading(read)]
+        return [item async for item in Reading(read, Turns())]
 
     return anyio.run(all_of_them)
 
@@ -113,9 +114,9 @@ def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
         await broken()
 
     async def both() -> None:
-        assert [item async for item in Reading(broken)] == []
+        assert [item async for item in Reading(broken, Turns())] == []
         [message] = [item for item in _parsed if isinstance(item, SessionMessage)]
-        writing = Writing(written)
+        writing = Writing(written, Turns())
         with pytest.raises(anyio.BrokenResourceError):
             await writing.send(message)
         with pytest.raises(anyio.ClosedResourceError):
@@ -123,6 +124,63 @@ def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
 
     _parsed = _messages(b'{"jsonrpc": "2.0", "method": "x"}\n')
     anyio.run(both)
+
+
+def test_whoever_says_too_much_unasked_waits_and_what_it_is_told_is_not_counted_against_it() -> None:
+    async def read(told: int, sizes: list[int]) -> bool:
+        pace = Pace(burst=3, each_second=1e-6)
+        with anyio.move_on_after(0.05) as scope:
+            for size in sizes:
+                await pace.before(size)
+                for _ in range(told):
+                    pace.spoken_to()
+        return not scope.cancelled_caught
+
+    assert anyio.run(read, 0, [1, 1, 1])
+    assert anyio.run(read, 1, [1] * 50)
+    assert not anyio.run(read, 0, [1, 1, 1, 1])
+    assert not anyio.run(read, 0, [1 << 20])
+
+
+def test_messages_that_are_there_already_leave_others_their_turn() -> None:
+    heard: list[int] = []
+
+    async def others(reading: Reading) -> None:
+        heard.append(len([item async for item in reading]))
+
+    async def read() -> bytes:
+        return b"x\n" * 5_000 if not heard else b""
+
+    async def both() -> int:
+        reading = Reading(read, Turns())
+        with anyio.move_on_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(others, reading)
+                await anyio.lowlevel.checkpoint()
+                await reading.aclose()
+        return heard[0]
+
+    assert anyio.run(both) <= 5_000
+
+
+def test_answers_that_nobody_reads_are_not_kept_without_end() -> None:
+    answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
+
+    async def never(_: bytes) -> None:
+        await anyio.sleep_forever()
+
+    async def asked() -> bool:
+        writing = Writing(never, Turns())
+        async with anyio.create_task_group() as group:
+            for _ in range(MOST_UNHEARD):
+                group.start_soon(writing.send, answer)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(anyio.BrokenResourceError):
+                await writing.send(answer)
+            group.cancel_scope.cancel()
+        return writing.closed
+
+    assert anyio.run(asked)
 
 
 @pytest.mark.parametrize(

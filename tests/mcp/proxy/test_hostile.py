@@ -1,0 +1,30 @@
+"""Servers that do the proxy harm as far as they can: it stays small, answers its client and ends when it is told to."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.proxy.test_endings import Plain
+from tests.support.proxies import PROXY, UPSTREAM
+
+HOSTILE = [sys.executable, str(UPSTREAM.with_name("mcp_hostile.py"))]
+_LARGEST = 400 << 10
+"""KiB of memory: several times what a proxy needs."""
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("way", ["asks", "nonsense"])
+def test_a_server_that_never_stops_talking_neither_grows_the_proxy_nor_keeps_it_from_ending(
+    way: str, tmp_path: Path
+) -> None:
+    client = Plain([*PROXY, "--timeout", "2", "--", *HOSTILE, way], tmp_path / "home")
+    told = client.ask("tools/call", name="get_time", arguments={})["result"]
+    assert told["isError"]
+    assert "the server" in told["content"][0]["text"]
+    status = Path(f"/proc/{client.process.pid}/status").read_text()
+    assert int(status.partition("VmHWM:")[2].split()[0]) < _LARGEST
+    client.process.send_signal(signal.SIGTERM)
+    assert client.process.wait(timeout=30) in (0, 1)
+    client.leave()
