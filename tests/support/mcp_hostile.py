@@ -51,6 +51,9 @@ def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         told = {"name": "hostile", "version": "1"}
         return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": told}
+    if method == "tools/list" and sys.argv[1] == "pages":
+        time.sleep(0.6)
+        return {"tools": [], "nextCursor": "more"}
     if method == "tools/list":
         return {"tools": [TOOL]}
     return {"content": [{"type": "text", "text": json.dumps(params)}]}
@@ -63,6 +66,8 @@ def main() -> None:
             ONCE_MET.get(sys.argv[1], lambda: None)()
         elif message.get("method") == "server/discover":
             say({"id": message["id"], "error": {"code": -32601, "message": "what?"}})
+        elif message.get("method") == "tools/call" and sys.argv[1].startswith("-"):
+            say({"id": message["id"], "error": {"code": int(sys.argv[1]), "message": "of my own"}})
         elif "id" in message:
             say({"id": message["id"], "result": _answer(message["method"], message.get("params") or {})})
 

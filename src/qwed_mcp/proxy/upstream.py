@@ -22,6 +22,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from qwed_mcp.definitions.shown import visible
+from qwed_mcp.proxy.lines import Streams
 from qwed_mcp.proxy.options import Options
 from qwed_mcp.proxy.process import Running, started
 from qwed_sdk.hook.call import Unusable
@@ -44,10 +46,11 @@ class Unanswered(Exception):
 class Upstream:
     """One connection to the server."""
 
-    def __init__(self, client: Client, timeout: float, running: Running | None) -> None:
+    def __init__(self, client: Client, timeout: float, running: Running | None, streams: Streams | None = None) -> None:
         self.client = client
         self._timeout = timeout
         self._running = running
+        self._streams = streams
         self._gone = False
 
     @property
@@ -72,11 +75,12 @@ class Upstream:
 
     async def asked(self, question: Awaitable[T]) -> T:
         """What comes of a question to the server; Unanswered where nothing usable does."""
+        begun = anyio.current_time()
         try:
             with anyio.fail_after(self._timeout + 1):
                 return await question
         except MCPError as error:
-            reason = await self._why(error)
+            reason = await self._why(error, anyio.current_time() - begun)
             if reason is None:
                 raise
             raise Unanswered(reason) from None
@@ -87,16 +91,21 @@ class Upstream:
         except (OSError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             raise Unanswered(f"the server could not be asked: {error or type(error).__name__}") from None
 
-    async def _why(self, error: MCPError) -> str | None:
-        """Why there is no answer; None where the error is the server's own answer."""
-        if error.code == REQUEST_TIMEOUT:
+    async def _why(self, error: MCPError, after: float) -> str | None:
+        """Why there is no answer; None where the error is the server's own answer, which may have the same number."""
+        if error.code == REQUEST_TIMEOUT and after >= self._timeout:
             return f"the server did not answer within {self._timeout:g} seconds"
-        if error.code == CONNECTION_CLOSED:
+        if error.code == CONNECTION_CLOSED and self._is_closed:
             # Waited for once: one that only closed its streams may live on.
             patience, self._gone = 0.0 if self._gone else _ENDING, self._running is not None
             ending = None if self._running is None else await self._running.over(patience)
             return f"the server behind the proxy is gone ({ending or 'its connection closed'}): start the proxy anew"
         return None
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether nothing can be heard or said any more; over HTTP the error alone tells."""
+        return self._streams is None or self._streams.read.closed or self._streams.write.closed
 
     async def tools(self) -> tuple[Tool, ...]:
         """All tools of all pages, bounded in number and size; none where the server says that it has none."""
@@ -107,7 +116,15 @@ class Upstream:
         )
 
     async def pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
-        """Everything the pages of one listing hold; Unanswered where that is more than anybody needs."""
+        """Everything the pages of one listing hold; Unanswered where that is more than anybody needs, or later."""
+        try:
+            # For all of them together: whoever waits for the list waits for the last page.
+            with anyio.fail_after(self._timeout + 1):
+                return await self._pages(page, member)
+        except TimeoutError:
+            raise Unanswered(f"the server did not list its {member} within {self._timeout:g} seconds") from None
+
+    async def _pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
         found: list[BaseModel] = []
         cursor, size = None, 0
         for _ in range(PAGES):
@@ -125,7 +142,7 @@ class Upstream:
         try:
             return await self.asked(page)
         except MCPError as error:
-            raise Unanswered(f"the server does not list its {member}: {error.message}") from None
+            raise Unanswered(f"the server does not list its {member}: {visible(error.message)}") from None
 
 
 class Hears(NamedTuple):
@@ -142,6 +159,7 @@ async def connected(options: Options, hears: Hears) -> AsyncIterator[Upstream]:
     """The server, once it is known which version of the protocol it speaks; Unusable where there is none."""
     async with AsyncExitStack() as stack:
         running: Running | None = None
+        streams: Streams | None = None
         if options.url is None:
             running, streams = await stack.enter_async_context(started(options.command, os.environ))
             transport: Any = _ready(streams)
@@ -158,7 +176,7 @@ async def connected(options: Options, hears: Hears) -> AsyncIterator[Upstream]:
             cache=None,
         )
         await stack.enter_async_context(_entered(client, options))
-        yield Upstream(client, options.timeout, running)
+        yield Upstream(client, options.timeout, running, streams)
 
 
 @asynccontextmanager
@@ -192,4 +210,6 @@ async def _entered(client: Client, options: Options) -> AsyncIterator[Client]:
 def _told(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    if isinstance(error, ValidationError):
+        return "what it says of itself is nothing of the protocol"
+    return visible(str(error)) or type(error).__name__

@@ -28,3 +28,19 @@ def test_a_server_that_never_stops_talking_neither_grows_the_proxy_nor_keeps_it_
     client.process.send_signal(signal.SIGTERM)
     assert client.process.wait(timeout=30) in (0, 1)
     client.leave()
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("code", ["-32000", "-32001"])
+def test_an_error_of_the_server_is_its_answer_whatever_number_it_has(code: str, tmp_path: Path) -> None:
+    client = Plain([*PROXY, "--", *HOSTILE, code], tmp_path / "home")
+    told = client.ask("tools/call", name="get_time", arguments={})
+    assert told["error"] == {"code": int(code), "message": "of my own"}
+    assert client.leave() == 0
+
+
+@pytest.mark.drill
+def test_a_listing_whose_pages_come_slowly_is_waited_for_no_longer_than_an_answer(tmp_path: Path) -> None:
+    client = Plain([*PROXY, "--timeout", "1", "--", *HOSTILE, "pages"], tmp_path / "home")
+    assert "did not list its tools within 1 seconds" in client.ask("tools/list")["error"]["message"]
+    assert client.leave() == 0
