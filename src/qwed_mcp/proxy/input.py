@@ -1,6 +1,6 @@
 """What a server asks back while it works, of the model, the person or the client; by default it may ask nothing."""
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from mcp import MCPError
 from mcp.client.session import ClientRequestContext
@@ -24,6 +24,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
+from qwed.words import NotCanonical, sha256_of
 from qwed_mcp.proxy.audience import Audience
 from qwed_mcp.proxy.options import Passes
 from qwed_mcp.proxy.upstream import Unanswered, Upstream
@@ -79,14 +80,44 @@ class Asked:
             return error.error
 
 
+_MOST_OPEN = 100
+
+
+class _Question(NamedTuple):
+    state: str | None
+    names: frozenset[str]
+
+
+def _call_of(params: CallToolRequestParams) -> str:
+    try:
+        return sha256_of([params.name, params.arguments or {}])
+    except NotCanonical:
+        return ""
+
+
 class Inputs:
     """Carries a call through, whatever the server wants to know in between."""
 
     def __init__(self, upstream: Upstream, passes: Passes) -> None:
         self._upstream = upstream
         self._passes = passes
-        self.may_ask = passes.sampling or passes.elicitation or passes.roots
-        """Whether the server may ask anything at all."""
+        self._open: dict[str, _Question] = {}
+
+    def answers(self, params: CallToolRequestParams) -> bool:
+        """Whether all it has beside its arguments answers what the server asked about this very call."""
+        if params.input_responses is None and params.request_state is None:
+            return True
+        found = self._open.get(_call_of(params))
+        given = frozenset(params.input_responses or ())
+        return found is not None and params.request_state == found.state and given <= found.names
+
+    def remember(self, params: CallToolRequestParams, outcome: CallToolResult | InputRequiredResult) -> None:
+        """Keep what the server asks the client, so that it can be answered; what it asked before is answered now."""
+        self._open.pop(_call_of(params), None)
+        if isinstance(outcome, InputRequiredResult):
+            self._open[_call_of(params)] = _Question(outcome.request_state, frozenset(outcome.input_requests or ()))
+            if len(self._open) > _MOST_OPEN:
+                del self._open[next(iter(self._open))]
 
     async def driven(
         self, ctx: Any, params: CallToolRequestParams, progress: ProgressFnT | None

@@ -1,6 +1,5 @@
 """Tools through the proxy: those that passed are listed, and each call is decided before it reaches the server."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -8,11 +7,7 @@ from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
     INVALID_PARAMS,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
     CallToolRequestParams,
     CallToolResult,
     InputRequiredResult,
@@ -35,17 +30,6 @@ from qwed_mcp.proxy.upstream import Unanswered, Upstream
 from qwed_sdk.calls.checks import Permit, Refusal
 
 Ctx = ServerRequestContext[Any, Any]
-_HOP_BY_HOP = frozenset(
-    {
-        "progress_token",
-        "progressToken",
-        PROTOCOL_VERSION_META_KEY,
-        CLIENT_INFO_META_KEY,
-        CLIENT_CAPABILITIES_META_KEY,
-        LOG_LEVEL_META_KEY,
-    }
-)
-"""What a message tells of its own connection: on the next one it would be somebody else's."""
 
 
 class Relay:
@@ -103,8 +87,8 @@ class Relay:
     async def _found(self, params: CallToolRequestParams, whole: str) -> Tool | Refusal:
         if params.task is not None:
             return Refusal(whole, "calls as tasks do not pass: make the call without `task`")
-        if params.input_responses is not None and not self._inputs.may_ask:
-            return Refusal(whole, "answers to questions of the server do not pass: it may ask none")
+        if not self._inputs.answers(params):
+            return Refusal(whole, "answers pass only to what the server asked about this very call")
         found = await self._catalogue.find(params.name)
         if isinstance(found, Held):
             return self._releases.refusal(found, whole)
@@ -115,17 +99,17 @@ class Relay:
     async def _sent(
         self, ctx: Ctx, params: CallToolRequestParams, permit: Permit
     ) -> CallToolResult | InputRequiredResult:
-        """Pass the call on, with what was verified and nothing else."""
+        """Pass the call on, with what was verified and nothing else: what stands in `_meta` nobody has looked at."""
         onward = CallToolRequestParams(
             name=params.name,
             arguments=permit.arguments,
             input_responses=params.input_responses,
             request_state=params.request_state,
-            _meta=_onward(params.meta),
         )
         outcome: CallToolResult | InputRequiredResult | None = None
         try:
             outcome = await self._inputs.driven(ctx, onward, _progress(ctx))
+            self._inputs.remember(params, outcome)
         except Unanswered as error:
             return failed(f"the call was permitted, and failed: {error}", {"qwed/action_id": permit.action_id})
         finally:
@@ -135,11 +119,6 @@ class Relay:
 
 
 _NO_ANSWER = -32000
-
-
-def _onward(meta: Mapping[str, Any] | None) -> Any:
-    kept = {name: value for name, value in (meta or {}).items() if name not in _HOP_BY_HOP}
-    return kept or None
 
 
 def _asked_for_progress(ctx: Ctx) -> bool:

@@ -62,9 +62,11 @@ def test_an_old_server_and_an_old_client_are_served_and_what_they_do_not_know_is
     assert client.initialized["result"]["capabilities"] == {"tools": {"listChanged": True}}
     listed = client.ask("tools/list")["result"]["tools"]
     assert [tool["name"] for tool in listed] == ["get_time", "check_model", "read_flood"]
-    result = client.ask("tools/call", name="get_time", arguments={"zone": "CET"})["result"]
+    result = client.ask("tools/call", name="get_time", arguments={"zone": "CET"}, _meta={"zone": "DROP"})["result"]
     assert json.loads(result["content"][0]["text"]) == ["get_time", {"zone": "CET"}, None]
     assert set(result["_meta"]) == {"qwed/action_id"}
+    smuggled = client.ask("tools/call", name="get_time", arguments={"zone": "CET"}, requestState="DROP")["result"]
+    assert "answers pass only to what the server asked" in smuggled["content"][0]["text"]
     asked = client.ask("tools/call", name="check_model", arguments={})["result"]
     assert "Sampling not supported" in asked["content"][0]["text"]
     for method in ("resources/list", "prompts/list", "completion/complete", "logging/setLevel", "made/up"):

@@ -2,21 +2,35 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from mcp import Client
+from mcp.server import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse, Tool, ToolAnnotations
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestURLParams,
+    InputRequiredResult,
+    JSONRPCResponse,
+    Tool,
+    ToolAnnotations,
+)
 
 from qwed.words.tool_name import is_server_name, server_of
 from qwed_mcp.proxy.config import client_config
 from qwed_mcp.proxy.effects import effects_of
+from qwed_mcp.proxy.input import Inputs
 from qwed_mcp.proxy.lines import MOST_UNHEARD, Reading, Splitter, TooLong, Writing
 from qwed_mcp.proxy.naming import is_name, name_of, whole_name
 from qwed_mcp.proxy.options import Options, Passes, Registered
 from qwed_mcp.proxy.pace import Pace, Turns
 from qwed_mcp.proxy.place import read_object, write_object
 from qwed_mcp.proxy.process import environment_of
+from qwed_mcp.proxy.upstream import Upstream
 
 
 @pytest.mark.parametrize(
@@ -231,3 +245,29 @@ def test_what_is_kept_is_written_whole_for_its_owner_alone(tmp_path: Path) -> No
 def test_what_is_broken_is_read_as_nothing(content: str, tmp_path: Path) -> None:
     (tmp_path / "agent.json").write_text(content)
     assert read_object(tmp_path / "agent.json") is None
+
+
+@pytest.mark.parametrize(
+    ("call", "passes"),
+    [
+        ({"request_state": "s", "input_responses": {"a": {"action": "decline"}}}, True),
+        ({"request_state": "s"}, True),
+        ({}, True),
+        ({"request_state": "t"}, False),
+        ({"input_responses": {"a": {"action": "decline"}}}, False),
+        ({"request_state": "s", "input_responses": {"b": {"action": "decline"}}}, False),
+        ({"request_state": "s", "arguments": {"x": 2}}, False),
+        ({"request_state": "s", "name": "u"}, False),
+    ],
+)
+def test_what_stands_beside_the_arguments_answers_what_the_server_asked_about_this_call(
+    call: dict[str, Any], passes: bool
+) -> None:
+    inputs = Inputs(Upstream(Client(Server("x")), 1.0, None), Passes(elicitation=True))
+    asks = {"a": ElicitRequest(params=ElicitRequestURLParams(message="m", url="https://x.test", elicitation_id="e"))}
+    first = CallToolRequestParams(name="t", arguments={"x": 1})
+    inputs.remember(first, InputRequiredResult(input_requests=asks, request_state="s"))
+    again = CallToolRequestParams(**{"name": "t", "arguments": {"x": 1}, **call})
+    assert inputs.answers(again) is passes
+    inputs.remember(first, CallToolResult(content=[]))
+    assert inputs.answers(again) is (not call)
