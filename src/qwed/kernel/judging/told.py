@@ -76,7 +76,9 @@ def _language(word: str) -> str | None:
     return known if known in LANGUAGES else None
 
 
-class _Member(NamedTuple):
+class Member(NamedTuple):
+    """A member of an object in the action, and what its name tells."""
+
     place: Place
     name: Name
     value: Any
@@ -87,17 +89,18 @@ class _Member(NamedTuple):
 def texts_told(action: Action, tool: ToolName) -> list[Told]:
     """Every text of the call that would be run; two are one too many."""
     found: dict[tuple[str, str], Told] = {}
-    for member in _members(action):
+    for member in members(action):
         for told in _told_in(member, tool):
             found.setdefault((told.judge, told.text), told)
     return list(found.values())
 
 
-def _members(action: Action) -> Iterator[_Member]:
+def members(action: Action) -> Iterator[Member]:
+    """Every member of every object in the action."""
     fields = {"query": action.query, "code": action.code}
     for field, text in fields.items():
         if text:
-            yield _Member((field,), read_name(field), text, fields)
+            yield Member((field,), read_name(field), text, fields)
     waiting: list[tuple[Place, Any, int]] = [(("parameters",), action.parameters or {}, 0)]
     seen = 0
     # What is larger or deeper is refused as unreadable before anybody runs it.
@@ -107,12 +110,12 @@ def _members(action: Action) -> Iterator[_Member]:
         for key, item in pairs:
             seen += 1
             if isinstance(value, Mapping):
-                yield _Member((*place, key), read_name(str(key)), item, value)
+                yield Member((*place, key), read_name(str(key)), item, value)
             if isinstance(item, Mapping | list | tuple) and depth < MAX_DEPTH:
                 waiting.append(((*place, key), item, depth + 1))
 
 
-def _told_in(member: _Member, tool: ToolName) -> Iterator[Told]:
+def _told_in(member: Member, tool: ToolName) -> Iterator[Told]:
     name, value = member.name, member.value
     if not value or not isinstance(value, str | list | tuple | Mapping):
         return
@@ -127,14 +130,14 @@ def _told_in(member: _Member, tool: ToolName) -> Iterator[Told]:
 _PROGRAM = re.compile(r"(?:\w+_)?(?:program|executable|binary|bin|exe|entry_?point)")
 
 
-def _has_arguments(member: _Member) -> bool:
+def _has_arguments(member: Member) -> bool:
     """Whether a program and its arguments are given apart; a command that is an object nobody can read as a whole."""
     if read_name(str(member.place[-2])).command:
         return False
     return isinstance(member.value, list | tuple) or has_arguments(member.beside)
 
 
-def _statements(member: _Member, tool: ToolName) -> Iterator[Told]:
+def _statements(member: Member, tool: ToolName) -> Iterator[Told]:
     sure = tool.sql or member.name.sql
     texts = [(member.place, member.value)]
     if isinstance(member.value, list | tuple):
@@ -147,7 +150,7 @@ def _statements(member: _Member, tool: ToolName) -> Iterator[Told]:
 _ONE_WORD = re.compile(r"[\w.-]{0,64}")
 
 
-def _code(member: _Member, tool: ToolName) -> Iterator[Told]:
+def _code(member: Member, tool: ToolName) -> Iterator[Told]:
     languages = {_language(member.name.plain.rpartition("_")[2]), tool.language, *_stated_languages(member.beside)}
     known = languages - {None}
     if not known and _ONE_WORD.fullmatch(member.value):
@@ -164,7 +167,7 @@ def _stated_languages(beside: Mapping[str, Any]) -> Iterator[str]:
             yield _language(stated.strip().lower()) or stated
 
 
-def _command(member: _Member, tool: ToolName) -> Told:
+def _command(member: Member, tool: ToolName) -> Told:
     value = member.value
     stated = {*_stated_languages(member.beside), tool.language} - {None, "bash", "sql"}
     if "script" in member.name.plain and stated and isinstance(value, str):

@@ -10,6 +10,7 @@ from qwed.guards.files import file_effects
 from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import name_at
+from qwed.kernel.judging.deeds import deeds_told, effects_of, words_in
 from qwed.kernel.judging.naming import Name, read_name
 from qwed.kernel.tools import DELETING, words_of
 from qwed.words import Effect, EffectKind, Verdict
@@ -56,9 +57,15 @@ _HOST_LIKE = re.compile(
 
 
 def touched(case: Case) -> tuple[Effect, ...]:
-    """The effects on the files and addresses that the call names."""
+    """The effects that parameters tell of, and those on the files and addresses that the call names."""
+    name = case.subject.name
     texts = list(_texts(case))
-    words = frozenset(words_of(bare(case.subject.name)))
+    deeds = deeds_told(name, case.action)
+    told = tuple(Effect(kind, name) for kind in effects_of(deeds))
+    return (*told, *_on_things(texts, words_in(deeds).union(words_of(bare(name)))))
+
+
+def _on_things(texts: list[_Text], words: frozenset[str]) -> tuple[Effect, ...]:
     files = [each for each in texts if names_file(each, words)]
     if len(files) > MOST_FILES:
         return (Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files"),)
