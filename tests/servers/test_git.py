@@ -23,7 +23,7 @@ READS: dict[str, dict[str, Any]] = {
 
 
 def git(repository: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(repository), "-c", "user.name=Ana", "-c", "user.email=ana@example.com", *arguments]
+    command = ["git", "-C", str(repository), "-c", "user.name=user", "-c", "user.email=user@example.com", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -102,8 +102,8 @@ def test_what_is_unstaged_by_force_is_refused(guarded: Session, ours: Path) -> N
 
 def test_a_commit_waits_for_another_person_and_is_made_once(tmp_path: Path, people: People) -> None:
     place = repository(tmp_path / "work")
-    git(place, "config", "user.name", "Ana")
-    git(place, "config", "user.email", "ana@example.com")
+    git(place, "config", "user.name", "user")
+    git(place, "config", "user.email", "user@example.com")
     git(place, "add", "notes.txt")
     call: dict[str, Any] = {"repo_path": str(place), "message": "second"}
     with proxied(tmp_path / "home", "git-commits", [str(GIT)], "--wait", "0", people=people) as guarded:

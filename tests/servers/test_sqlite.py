@@ -15,7 +15,7 @@ SHOP = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT, price REAL);
 INSERT INTO orders VALUES (1, 'tea', 3.5), (2, 'cup', 9);
 CREATE TABLE people (name TEXT, email TEXT);
-INSERT INTO people VALUES ('Ana', 'ana@example.com');
+INSERT INTO people VALUES ('user', 'user@example.com');
 """
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Self
 
 from mcp_types import Tool
-from msgspec.structs import replace
 
 from qwed_mcp.definitions.held import Held, Screened
 from qwed_mcp.definitions.judging import judge, released
@@ -20,9 +19,6 @@ from qwed_mcp.definitions.pages import (
     read_pages,
     write_pages,
 )
-
-MAX_ASKED = 1_000
-"""Questions that are remembered: past them the oldest is forgotten, and would be asked again."""
 
 
 class Book:
@@ -57,18 +53,6 @@ class Book:
         with locked(self._file):
             pages = self._pages()
             self._keep(pages, released(pages, held, by))
-
-    def awaiting(self, digest: str) -> str | None:
-        """The id of the action in which an approver was asked about this definition, if any was."""
-        with locked(self._file):
-            return self._pages().asked.get(digest)
-
-    def note_asked(self, digest: str, action_id: str) -> None:
-        """Remember that an approver was asked, so that a restart asks nobody twice."""
-        with locked(self._file):
-            pages = self._pages()
-            asked = {**pages.asked, digest: action_id}
-            self._keep(pages, replace(pages, asked=dict(list(asked.items())[-MAX_ASKED:])))
 
     def _pages(self) -> Pages:
         return read_pages(self._file, self.server) or Pages(self.server)

@@ -60,8 +60,7 @@ def judge(pages: Pages, tools: Sequence[Tool], beside: Iterable[Known]) -> tuple
 def released(pages: Pages, held: Held, by: str) -> Pages:
     """The pages once a person has released exactly what is held."""
     pin = Pin(held.digest, by, definition_of(held.tool))
-    asked = {digest: action for digest, action in pages.asked.items() if digest != held.digest}
-    return replace(pages, pins={**pages.pins, held.tool.name: pin}, asked=asked)
+    return replace(pages, pins={**pages.pins, held.tool.name: pin})
 
 
 def _held(pages: Pages, each: _Read, known: _Known) -> Held | None:

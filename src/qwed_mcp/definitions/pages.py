@@ -41,7 +41,6 @@ class Pages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     server: str
     listed: bool = False
     pins: dict[str, Pin] = {}
-    asked: dict[str, str] = {}
     version: int = 1
 
 

@@ -1,6 +1,7 @@
 """Definitions that are held: a person is asked about each once, and whatever they release passes from then on."""
 
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
@@ -78,19 +79,24 @@ class Releases:
         while answer.is_pending and self._kernel.waits:
             answer = await self._looked(answer)
         if Decision(answer.decision).permits:
-            self._standing[held.digest] = Standing(answer.decision, "it was released")
-            await self._release(held, _who(answer))
-            await self._logged(answer)
+            await self._released(held, answer)
         elif not answer.is_pending:
             told = (answer.error or {}).get("message") or "an approver refused it"
             self._standing[held.digest] = Standing(Decision.DENIED, told)
 
+    async def _released(self, held: Held, answer: Answer) -> None:
+        """One approval is for one release: a definition that was replaced and comes back is asked about again."""
+        if self._waiting.claim(_question(held), answer.action_id or ""):
+            await self._release(held, _who(answer))
+            await self._logged(answer)
+        self._standing.pop(held.digest, None)
+
     async def _until_asked(self, held: Held) -> Answer:
         """The answer of somebody who can be asked: a person's, or that one will decide."""
-        tried = 0
+        name = _name()
         while True:
             try:
-                answer = await self._asked(held, tried)
+                answer = await self._asked(held, name)
             except (QWEDError, Unusable) as error:
                 self._standing[held.digest] = Standing(Decision.DENIED, f"nobody could be asked: {error}")
                 await anyio.sleep(_PAUSE)
@@ -104,21 +110,18 @@ class Releases:
             told = (answer.error or {}).get("message")
             self._standing[held.digest] = Standing(Decision.DENIED, f"nobody could be asked: {told}")
             await anyio.sleep(_LATER)
-            tried += 1
+            name = _name()
 
-    async def _asked(self, held: Held, tried: int) -> Answer:
+    async def _asked(self, held: Held, name: str) -> Answer:
         """The answer, or the one to the same question of an earlier session."""
-        question, name = f"pin {held.digest}", f"pin_{held.digest}"
+        question = _question(held)
         noted = self._waiting.noted(question)
         if noted is not None:
             found = await self._kernel.look(noted.action_id, 0)
             if (found.resolution or {}).get("state") != EXPIRED:
                 return Answer({**found, "approval_id": noted.approval_id})
-            # Nobody decided in time, so somebody is asked once more: the name says after which question.
-            name = f"{name}_{noted.action_id}"
         action = {"type": TOOL_CALL, "tool": RELEASE, "parameters": held.request}
-        context = {"conversation_id": name, "step_number": 1}
-        answer = await self._kernel.ask(action, context, f"{name}-{tried}" if tried else name)
+        answer = await self._kernel.ask(action, {"conversation_id": name, "step_number": 1}, name)
         if answer.is_pending:
             self._waiting.note(question, Noted(answer.action_id or "", answer.approval_id or ""))
         return answer
@@ -138,6 +141,15 @@ class Releases:
             await self._kernel.log(answer.action_id or "", True, None, None)
         except QWEDError as error:
             log.info("that a definition was released was not logged: %s", error)
+
+
+def _name() -> str:
+    """What one question is called: of two with the same name the second gets the first one's answer."""
+    return f"pin_{secrets.token_hex(12)}"
+
+
+def _question(held: Held) -> str:
+    return f"pin {held.digest}"
 
 
 def _who(answer: Answer) -> str:

@@ -34,6 +34,20 @@ def test_a_changed_definition_is_held_at_once_and_passes_once_it_is_released(
     assert patient.called("query", sql="SELECT 1")["arguments"] == {"sql": "SELECT 1"}
 
 
+def test_one_approval_is_for_one_release(patient: Session, place: Path, api: httpx.Client) -> None:
+    """What was released, replaced and comes back is asked about again."""
+    asked = []
+    for description in (f"{HIDDEN} Once.", f"{HIDDEN} Twice.", f"{HIDDEN} Once."):
+        (place / "other.json").write_text(json.dumps({"query": {"description": description}}))
+        patient.called("get_weather", city=f"Bonn {len(asked)}", changed=True)
+        told = until(lambda: _waiting(patient))
+        asked.append(told["approval_id"])
+        assert "query" not in patient.tools()
+        assert api.post(f"/approvals/{asked[-1]}/approve", json={"reason": "ours"}).status_code == 200
+        assert until(lambda: patient.tools().get("query")).description == description
+    assert len(set(asked)) == 3
+
+
 def _waiting(session: Session) -> dict[str, str] | None:
     """What a call of the held tool is told, once an approver was asked."""
     result = session.call("query", sql="SELECT 2")

@@ -53,5 +53,5 @@ def test_what_is_released_passes_as_long_as_it_stays_what_it_is(tool: Tool) -> N
         book = Book.open(Path(directory), "server")
         for held in book.screen([tool]).held:
             if held.releasable:
-                book.release(held, "ana")
+                book.release(held, "an approver")
                 assert book.screen([tool]).passed == (tool,)

@@ -104,7 +104,7 @@ def test_a_tool_that_disappears_and_comes_back_unchanged_passes(book: Book):
 def test_what_is_released_passes_and_another_change_is_held_again(book: Book, directory: Path):
     book.screen([tool()])
     held = only(book.screen([tool(description="Reads a file, quicker.")]).held)
-    book.release(held, "ana")
+    book.release(held, "an approver")
     again = Book.open(directory, "files")
     assert again.screen([held.tool]).passed == (held.tool,)
     assert only(again.screen([tool(description="Reads a file, slower.")]).held).previous == held.digest
@@ -112,15 +112,15 @@ def test_what_is_released_passes_and_another_change_is_held_again(book: Book, di
 
 def test_what_was_replaced_by_a_release_is_a_change_when_it_comes_back(book: Book):
     book.screen([tool()])
-    book.release(only(book.screen([tool(description="Reads a file, quicker.")]).held), "ana")
+    book.release(only(book.screen([tool(description="Reads a file, quicker.")]).held), "an approver")
     assert only(book.screen([tool()]).held).reasons == ("description changed",)
 
 
 def test_poison_that_was_released_passes_and_says_who_released_it(book: Book, directory: Path):
     held = only(book.screen([tool("add", POISON)]).held)
-    book.release(held, "ana")
+    book.release(held, "an approver")
     assert book.screen([held.tool]).held == ()
-    assert json.loads((directory / f"files{ENDING}").read_text())["pins"]["add"]["by"] == "ana"
+    assert json.loads((directory / f"files{ENDING}").read_text())["pins"]["add"]["by"] == "an approver"
 
 
 def test_every_tool_of_a_name_that_is_listed_twice_is_held_and_cannot_be_released(book: Book):
@@ -130,24 +130,14 @@ def test_every_tool_of_a_name_that_is_listed_twice_is_held_and_cannot_be_release
     for held in screened.held:
         assert held.reasons == ("its name is listed more than once",)
         with pytest.raises(BookError, match="cannot be released"):
-            book.release(held, "ana")
+            book.release(held, "an approver")
     assert book.screen([tool()]).held == ()
 
 
 def test_a_release_for_another_server_is_refused(book: Book, directory: Path):
     held = only(book.screen([tool("add", POISON)]).held)
     with pytest.raises(BookError, match="cannot be released"):
-        Book.open(directory, "others").release(held, "ana")
-
-
-def test_a_question_is_remembered_over_a_restart_until_it_is_answered(book: Book, directory: Path):
-    held = only(book.screen([tool("add", POISON)]).held)
-    assert book.awaiting(held.digest) is None
-    book.note_asked(held.digest, "act_1")
-    again = Book.open(directory, "files")
-    assert again.awaiting(held.digest) == "act_1"
-    again.release(held, "ana")
-    assert again.awaiting(held.digest) is None
+        Book.open(directory, "others").release(held, "an approver")
 
 
 def test_the_book_is_its_owners_alone(book: Book, directory: Path):
@@ -208,21 +198,23 @@ def test_a_server_needs_a_plain_name(name: str, directory: Path):
         Book.open(directory, name)
 
 
-def _ask(directory: Path, number: int) -> None:
+def _release(directory: Path, number: int) -> None:
     book = Book.open(directory, "files")
     for each in range(10):
-        book.note_asked(f"{number}-{each}", "act")
+        book.release(only(book.screen([tool(f"add_{number}_{each}", POISON)]).held), "an approver")
 
 
 def test_processes_share_a_book_and_none_loses_what_another_wrote(directory: Path):
     Book.open(directory, "files")
-    started = [multiprocessing.get_context("spawn").Process(target=_ask, args=(directory, each)) for each in range(3)]
+    started = [
+        multiprocessing.get_context("spawn").Process(target=_release, args=(directory, each)) for each in range(3)
+    ]
     for each in started:
         each.start()
     for each in started:
         each.join()
     assert [each.exitcode for each in started] == [0, 0, 0]
-    assert len(json.loads((directory / f"files{ENDING}").read_text())["asked"]) == 30
+    assert len(json.loads((directory / f"files{ENDING}").read_text())["pins"]) == 30
 
 
 def test_another_process_that_does_not_let_go_is_waited_for_and_then_named(directory: Path, monkeypatch):
@@ -236,6 +228,6 @@ def test_another_process_that_does_not_let_go_is_waited_for_and_then_named(direc
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         with pytest.raises(BookError, match="in use by another process"):
-            book.awaiting("x")
+            book.screen([])
     finally:
         os.close(handle)
