@@ -7,7 +7,7 @@ what they left is, and for how long it stays.
 import threading
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -162,7 +162,7 @@ class Jobs:
     def _fill(self) -> None:
         """Start what waits, as far as there is room and nobody ends everything."""
         while self._queue and not self._closed and len(self._threads) < self._bounds.running:
-            job = self._queue.popleft()
+            job = self._next()
             job.state = JobState.RUNNING
             thread = threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True)
             try:
@@ -171,6 +171,13 @@ class Jobs:
                 job.state, job.result, job.ended_at = JobState.FAILED, _BROKEN.encode(), self._monotonic()
             else:
                 self._threads.add(thread)
+
+    def _next(self) -> _Kept:
+        """What has waited longest of those for whom least runs: whoever places many waits behind their own."""
+        running = Counter(job.caller for job in self._jobs.values() if job.state is JobState.RUNNING)
+        job = min(self._queue, key=lambda waiting: running[waiting.caller])
+        self._queue.remove(job)
+        return job
 
     def _run(self, job: _Kept) -> None:
         try:

@@ -287,3 +287,17 @@ def test_a_place_that_is_freed_by_closing_is_not_taken(sandbox: HeldSandbox) -> 
         jobs.close()
         assert {text(jobs, each) for each in made} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
         assert sandbox.started.empty(), first
+
+
+def test_whoever_places_many_waits_behind_their_own(sandbox: HeldSandbox) -> None:
+    jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=2))
+    for number in range(6):
+        placed(jobs, "many", f"many {number}")
+    placed(jobs, "one", "one")
+    running = [sandbox.next(), sandbox.next()]
+    assert {job.code for job in running} == {"many 0", "many 1"}
+    running[0].end(WELL)
+    assert sandbox.next().code == "one"
+    running[1].end(WELL)
+    assert sandbox.next().code == "many 2"
+    jobs.close()
