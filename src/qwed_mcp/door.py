@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import anyio
 
 from qwed_mcp.keys import Keys, Unreachable
+from qwed_mcp.sessions import Sessions
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -18,6 +19,7 @@ MAX_BODY = 2 << 20
 BODY_SECONDS = 30.0
 CALLER, GONE = "qwed.caller", "qwed.gone"
 _MAX_KEY = 256
+_SESSION, _VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
 
 class Refused(NamedTuple):
@@ -43,7 +45,7 @@ class Door:
     """An ASGI application before another one; whoever passes has said who they are."""
 
     def __init__(self, app: App, keys: Keys, *, hosts: Iterable[str], origins: Iterable[str]) -> None:
-        self._app, self._keys = app, keys
+        self._app, self._keys, self._sessions = app, keys, Sessions()
         self._hosts, self._origins = frozenset(hosts), frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,8 +62,30 @@ class Door:
         gone = scope[GONE] = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_watch, receive, gone)
-            await self._app(scope, _replayed(body, gone), send)
+            await self._in_session(scope, _replayed(body, gone), send)
             tasks.cancel_scope.cancel()
+
+    async def _in_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller, named = scope[CALLER], (*_values(scope, _SESSION), "")[0]
+        oldest = None if named else self._sessions.too_many(caller)
+        if oldest is not None and _opens(scope):
+            self._sessions.ended(caller, oldest)
+            await self._app(_ending(scope, oldest), _nothing, _unheard)
+
+        async def noticed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._notice(caller, named, scope["method"], message)
+            await send(message)
+
+        with self._sessions.used(caller, named):
+            await self._app(scope, receive, noticed)
+
+    def _notice(self, caller: str, named: str, method: str, message: Message) -> None:
+        given = [value.decode() for key, value in message.get("headers", ()) if key.lower() == _SESSION]
+        if named and (message["status"] == 404 or method == "DELETE"):
+            self._sessions.ended(caller, named)
+        elif given and not named and message["status"] < 400:
+            self._sessions.opened(caller, given[0])
 
     def _from_elsewhere(self, scope: Scope) -> Refused | None:
         """A page in a browser can name any Host and cannot hide its Origin; programs have none."""
@@ -94,6 +118,29 @@ def _user(caller: str) -> Any:
     from mcp.server.auth.provider import AccessToken
 
     return AuthenticatedUser(AccessToken(token="", client_id=caller, scopes=[]))
+
+
+def _opens(scope: Scope) -> bool:
+    """Whether the request would open a session: later versions of the protocol have none."""
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+    return scope["method"] == "POST" and all(
+        version in HANDSHAKE_PROTOCOL_VERSIONS for version in _values(scope, _VERSION)
+    )
+
+
+def _ending(scope: Scope, session_id: str) -> Scope:
+    """A request that ends a session of the same caller."""
+    kept = [(key, value) for key, value in scope["headers"] if key.lower() == b"host"]
+    return {**scope, "method": "DELETE", "headers": [*kept, (_SESSION, session_id.encode())]}
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(_message: Message) -> None:
+    pass
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from qwed_mcp.sessions import MAX_OF_CALLER
 from tests.support.below import begun, dead
 from tests.support.mcp_sessions import TRUSTED, HttpServer, text
 from tests.support.server import Server
@@ -132,6 +133,26 @@ def test_a_session_of_one_key_does_not_exist_for_another(http: HttpServer, keys:
         http.post(json=listing, headers={**ACCEPT, "X-API-Key": key, "Mcp-Session-Id": session_id}) for key in keys
     ]
     assert [answer.status_code for answer in answers] == [200, 404]
+
+
+@pytest.mark.drill
+def test_whoever_opens_many_sessions_loses_their_own_oldest_and_nobody_elses(
+    http: HttpServer, keys: tuple[str, str]
+) -> None:
+    def listed(key: str, session_id: str) -> int:
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        headers = {**ACCEPT, "X-API-Key": key, "Mcp-Session-Id": session_id}
+        return http.post(json=listing, headers=headers).status_code
+
+    def fresh(key: str) -> str:
+        return opened(http, **{"X-API-Key": key}).headers["mcp-session-id"]
+
+    other = fresh(keys[1])
+    own = [fresh(keys[0]) for _ in range(MAX_OF_CALLER)]
+    assert listed(keys[0], own[0]) == 200
+    own += [fresh(keys[0])]
+    assert [listed(keys[0], each) for each in (own[0], own[1], own[-1])] == [200, 404, 200]
+    assert listed(keys[1], other) == 200
 
 
 MODERN = {
