@@ -1,8 +1,11 @@
 """What a proxy was told: which server it stands before, as whom it asks, and what it lets through."""
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import unquote
 
 TIMEOUT = 60.0
 WAIT = 30.0
@@ -38,11 +41,29 @@ class Passes:
 def _fits(pattern: str, uri: str) -> bool:
     if not pattern.endswith("*"):
         return uri == pattern
-    # What climbs out of the prefix is not below it, whoever resolves it later.
-    return uri.startswith(pattern[:-1]) and not _CLIMBS & set(uri.lower().replace("\\", "/").split("/"))
+    # What climbs out of the prefix is not below it, whoever resolves it later and however often.
+    return uri.startswith(pattern[:-1]) and not any(_climbs(step) for step in _STEPS.split(_spelt_out(uri)))
 
 
-_CLIMBS = {"..", "%2e%2e", ".%2e", "%2e."}
+_STEPS = re.compile(r"[/\\?#&=:]")
+_DECODED = 5
+"""Times that an address is read as one in which signs stand for others; what still changes then means no good."""
+
+
+def _spelt_out(uri: str) -> str:
+    for _ in range(_DECODED):
+        before, uri = uri, unicodedata.normalize("NFKC", unquote(uri))
+        if uri == before:
+            return uri
+    return ".."
+
+
+def _climbs(step: str) -> bool:
+    """Whether it is `..`, also where parameters or signs that some readers skip stand in it."""
+    return _SKIPPED.sub("", step.partition(";")[0]) == ".."
+
+
+_SKIPPED = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff\ufffd]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
