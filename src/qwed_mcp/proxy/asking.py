@@ -64,14 +64,14 @@ class Asker:
 
     async def _decided(self, call: Proposed, action: dict[str, Any], tell: Tell | None) -> Permit | Refusal:
         # Most calls wait for nobody: their name is worked out where one is needed.
-        noted = None if self._waiting.empty else self._waiting.noted(sha256_of(action))
+        noted = None if self._waiting.empty else self._waiting.noted(_question(call, action))
         found = None if noted is None else await self._answer_to(noted, action)
         if noted is not None and found is not None:
-            return await self._with_a_person(call, sha256_of(action), noted, found, tell)
+            return await self._with_a_person(call, _question(call, action), noted, found, tell)
         answer = await self._at_next_step({**action, "effects": list(call.effects)} if call.effects else action)
         if not answer.is_pending or not answer.action_id:
             return _settled(call, answer, answer.corrected)
-        question, noted = sha256_of(action), Noted(answer.action_id, answer.approval_id or "")
+        question, noted = _question(call, action), Noted(answer.action_id, answer.approval_id or "")
         self._waiting.note(question, noted)
         return await self._with_a_person(call, question, noted, answer, tell)
 
@@ -157,6 +157,11 @@ class Asker:
 
 def _begun() -> Conversation:
     return Conversation(f"mcp_{secrets.token_hex(12)}")
+
+
+def _question(call: Proposed, action: dict[str, Any]) -> str:
+    """What a person is asked about: not only these arguments, but a tool of which this is stated."""
+    return sha256_of({**action, "effects": sorted(call.effects)})
 
 
 def _without_effects(action: Mapping[str, Any] | None) -> dict[str, Any]:

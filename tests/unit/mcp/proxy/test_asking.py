@@ -202,3 +202,20 @@ def test_what_a_person_approves_in_a_gate_of_its_own_passes_in_the_next_session(
             await kernel.close()
 
     assert [type(each) for each in anyio.run(again)] == [Permit, Refusal]
+
+
+def test_what_was_approved_for_a_tool_that_stated_less_is_asked_anew_once_it_states_more() -> None:
+    with impostor(says(202, PENDING), says(202, {**PENDING, "action_id": "act_2"})) as other:
+
+        async def both() -> list[Permit | Refusal]:
+            kernel = Remote(Identity("agent_1", "t"), other.url)
+            try:
+                one = Asker(kernel, Waiting(other.url, "agent_1"), 0.0)
+                return [await one.before(Proposed(TOOL, ARGUMENTS, effects)) for effects in ((), ("DELETE",))]
+            finally:
+                await kernel.close()
+
+        found = anyio.run(both)
+        told = [each.answer for each in found if isinstance(each, Refusal) and each.answer is not None]
+        assert [each.action_id for each in told] == ["act_1", "act_2"]
+        assert [bool(heard.body) for heard in other.heard] == [True, True]
