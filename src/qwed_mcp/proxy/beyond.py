@@ -1,8 +1,10 @@
 """Resources and prompts: refused unless named, and a resource is read only after the kernel agreed."""
 
+import logging
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
+import anyio.to_thread
 from mcp import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -17,7 +19,10 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
 )
+from pydantic import BaseModel
 
+from qwed_mcp.definitions.screening import findings
+from qwed_mcp.definitions.wire import TooLarge
 from qwed_mcp.proxy.answers import refused
 from qwed_mcp.proxy.asking import Asker, Proposed
 from qwed_mcp.proxy.naming import whole_name
@@ -27,6 +32,8 @@ from qwed_mcp.proxy.upstream import Unanswered, Upstream
 from qwed_sdk.calls.checks import Refusal
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+log = logging.getLogger(__name__)
 _NO_ANSWER = -32000
 READ = "read_resource"
 
@@ -55,10 +62,12 @@ class Beyond:
         return found
 
     async def list_resources(self, _: Any, __: PaginatedRequestParams | None) -> ListResourcesResult:
-        """The resources that are named."""
+        """The resources that are named, and speak of nothing but themselves."""
         client = self._upstream.client
         listed = await self._listed(lambda at: client.list_resources(cursor=at, cache_mode="bypass"), "resources")
-        return ListResourcesResult(resources=[each for each in listed if self._passes.resource(str(each.uri))])
+        return ListResourcesResult(
+            resources=await _honest([each for each in listed if self._passes.resource(str(each.uri))])
+        )
 
     async def list_templates(self, _: Any, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         """None: a template names nothing before it is filled in, and what it is filled in with can be read by name."""
@@ -82,10 +91,10 @@ class Beyond:
             self._outcomes.add(permit, result)
 
     async def list_prompts(self, _: Any, __: PaginatedRequestParams | None) -> ListPromptsResult:
-        """The prompts that are named."""
+        """The prompts that are named, and speak of nothing but themselves."""
         client = self._upstream.client
         listed = await self._listed(lambda at: client.list_prompts(cursor=at, cache_mode="bypass"), "prompts")
-        return ListPromptsResult(prompts=[each for each in listed if each.name in self._passes.prompts])
+        return ListPromptsResult(prompts=await _honest([each for each in listed if each.name in self._passes.prompts]))
 
     async def get_prompt(self, _: Any, params: GetPromptRequestParams) -> GetPromptResult:
         """The prompt, where it is named."""
@@ -105,3 +114,19 @@ class Beyond:
             return await self._upstream.pages(page, member)
         except Unanswered as error:
             raise MCPError(_NO_ANSWER, str(error)) from None
+
+
+async def _honest(listed: list[M]) -> list[M]:
+    return await anyio.to_thread.run_sync(lambda: [each for each in listed if _is_honest(each)])
+
+
+def _is_honest(listed: BaseModel) -> bool:
+    """Whether a model may read what is said of it; whoever knows its name can have it all the same."""
+    said = listed.model_dump(by_alias=True, exclude_none=True, mode="json")
+    try:
+        found = findings({**said, "icons": None})
+    except TooLarge:
+        return False
+    for each in found:
+        log.warning("what the server says of one of its resources or prompts is left out: %s", each.reason)
+    return not found

@@ -13,6 +13,9 @@ from mcp_types import CreateMessageResult, TextContent
 
 from tests.support.proxies import OLD, PROXY, Session, proxied, session, text_of, until, upstream
 
+ORDER = ("--allow-prompt", "order")
+"""Named, and described by an order to the model: it is not listed."""
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -47,8 +50,15 @@ async def _sampled(context: Any, params: Any) -> CreateMessageResult:
 @pytest.fixture(scope="module")
 def before(place: Path, url: str) -> Iterator[Session]:
     """A client of an older version, before a proxy that lets some of it through."""
-    resources = ("--allow-resource", "file:///srv/notes/o*", "--allow-resource", "notes://inside")
-    options = (*resources, "--allow-prompt", "greet", "--allow-sampling", "--url", url)
+    resources = (
+        "--allow-resource",
+        "file:///srv/notes/o*",
+        "--allow-resource",
+        "notes://inside",
+        "--allow-resource",
+        "notes://order",
+    )
+    options = (*resources, "--allow-prompt", "greet", *ORDER, "--allow-sampling", "--url", url)
     headers = ("--header-env", "X-Theirs=THEIR_TOKEN")
     with proxied(
         place, *options, *headers, environment={"THEIR_TOKEN": "s3"}, mode="legacy", sampling_callback=_sampled
