@@ -1,6 +1,7 @@
 """What the name of a parameter tells about its value: a statement, a command, code, a file, an address, mere text."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -8,10 +9,29 @@ from qwed.kernel.tools import words_of
 
 _LONGEST = 64
 
-_QUERY = r"\w*sql|\w*query|queries|\w*stmt|statements?|q|(?:\w*_)?(?:sql|query|statement)_(?:text|string|str|body)"
-_SQL = r"\w*sql|\w*stmt|(?:\w*_)?sql_(?:query|queries|statements?|text|string|str|body)"
-_COMMAND = r"commands?|cmds?|cmdline|commandline|command_line|shell|bash|sh|zsh|powershell|pwsh|scripts?|argv"
-_CODE = r"code|python3?|py|javascript|js|typescript|ts|program|snippet"
+_AS_SQL = r"(?:text|string|str|body|content|raw|code|command|script|to_run)"
+_QUERY = (
+    r"\w*sql|ddl|dml|[chs]ql|prql|soql|\w*query|queries|\w*stmt|statements?|q"
+    rf"|(?:\w*_)?(?:sql|query|statement)_?{_AS_SQL}"
+)
+_SQL = rf"\w*sql|\w*stmt|ddl|dml|(?:\w*_)?sql_?(?:query|queries|statements?|{_AS_SQL})"
+_AS_TEXT = r"(?:_(?:text|strings?|str|body|content|contents|block|source|input|to_run|to_execute))*"
+"""What says no more than that it is text: `script_content` is a script, and not a thing that is kept."""
+_COMMAND = (
+    r"(?:commands?|cmds?|cmdline|commandline|command_line|shell|bash|sh|zsh|powershell|pwsh|scripts?|argv|exec|execute"
+    rf"|cli){_AS_TEXT}"
+)
+_NO_PROGRAM = (
+    r"access|account|airport|area|auth|bank|bar|bic|booking|branch|class|color|colour|confirmation|country|coupon|course"
+    r"|currency|department|dial|discount|dress|error|exit|http|iata|icao|invite|item|lang|language|locale|location|order"
+    r"|otp|phone|post|postal|product|project|promo|promotion|qr|reason|reference|referral|region|response|result|return"
+    r"|security|sort|state|station|status|swift|tax|tracking|two_factor|verification|voucher|zip"
+)
+"""What has a code that nobody runs."""
+_CODE = (
+    rf"(?!(?:\w*_)?(?:{_NO_PROGRAM})_code\Z)(?:\w*_)?"
+    rf"(?:(?:js|py|source|script)?code|python3?|py|javascript|js|typescript|ts|program|snippet|eval){_AS_TEXT}"
+)
 _CONTENT = (
     r"contents?|body|texts?|messages?|descriptions?|titles?|comments?|notes?|summary|markdown|html|str|string"
     r"|instructions?|prompts?|thoughts?|insights?|observations?"
@@ -32,7 +52,9 @@ def _last(words: str) -> re.Pattern[str]:
 
 
 _PATTERNS = (
-    *map(_last, (_QUERY, _SQL, _COMMAND, _CODE, _CONTENT, _FILE, _PERHAPS_FILE, _GOAL, _URL)),
+    *map(_last, (_QUERY, _SQL, _COMMAND)),
+    re.compile(_CODE),
+    *map(_last, (_CONTENT, _FILE, _PERHAPS_FILE, _GOAL, _URL)),
     re.compile(rf"(?:\w*_)?(?:{_HOST})|{_PERHAPS_HOST}"),
     _last(_DATABASE),
 )
@@ -58,8 +80,14 @@ class Name(NamedTuple):
     database: bool
 
 
+_NUMBER = re.compile(r"(?<=[a-z])(?:_?v?\d{1,3})\Z")
+
+
 @lru_cache(maxsize=4096)
 def read_name(name: str) -> Name:
     """What a parameter of this name tells."""
-    plain = "_".join(words_of(name[:_LONGEST]))
+    words = words_of(unicodedata.normalize("NFKC", name[:_LONGEST]))
+    plain = "_".join(words)
+    # The first of several is what they all are: `query1`, `sql_2`, `command_v2`.
+    plain = _NUMBER.sub("", plain) or plain
     return Name(plain, *(pattern.fullmatch(plain) is not None for pattern in _PATTERNS))

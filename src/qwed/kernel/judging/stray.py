@@ -61,7 +61,7 @@ _STATEMENT = re.compile(
     r"|explain\s+(?:\([^)]*\)\s*|(?:analyze|verbose|extended)\s+)*(?:delete\s+from|update\s+\S+\s+set|insert\s+into|select\s+\S.*\bfrom\b)"
     r"|load\s+(?:data|extension)\b|pragma\s+\w+\s*[=(]|declare\s+@|waitfor\s+delay|rename\s+table\s|set\s+global\s"
     r"|refresh\s+materialized|install\s+(?:plugin|component)\s|reindex\s+(?:table|index|database|schema|system)\b"
-    r"|delete\s+\w+\s+where\s+\w+\s*[=<>]|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;\s*$|shutdown\s+with\s"
+    r"|delete\s+\w+\s+where\s+\w+\s*[=<>]|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;?\s*$|shutdown\s+with\s"
     r"|if\s+(?:exists\b|not\b|object_id\b|[(@\d])[^;]{0,200}?[\s)](?:drop\s+table|delete\s+from|truncate\s+table)\s|(?:backup|restore)\s+database\s+\S+\s+(?:to|from)\s+\w+\s*="
     r"|prepare\s+\w+\s+from\s+['@]|prepare\s+\w+(?:\s*\([^)]*\))?\s+as\s+(?:select|insert|update|delete|values)\b|[\\.](?:!|shell\b|system\b|copy\s|import\s|read\s)"
     r"|merge\s+\w+\s+using\b|begin\s+(?:drop|delete|truncate|insert|alter)\s)",

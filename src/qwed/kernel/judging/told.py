@@ -143,18 +143,23 @@ def _statements(member: Member, tool: ToolName) -> Iterator[Told]:
     if isinstance(member.value, list | tuple):
         texts = [((*member.place, at), each) for at, each in enumerate(member.value)]
     for place, text in texts:
-        if isinstance(text, str) and text and (sure or is_statement(text) or may_select(text)):
+        if isinstance(text, str) and text and (sure or _reads_as_statement(text)):
             yield Told("sql", place, text, text, sure=sure)
 
 
 _ONE_WORD = re.compile(r"[\w.-]{0,64}")
 
 
+def _reads_as_statement(text: str) -> bool:
+    """Whether a text may be a statement where no name tells of any; one word by itself is looked for."""
+    return _ONE_WORD.fullmatch(text) is None and (is_statement(text) or may_select(text))
+
+
 def _code(member: Member, tool: ToolName) -> Iterator[Told]:
-    languages = {_language(member.name.plain.rpartition("_")[2]), tool.language, *_stated_languages(member.beside)}
-    known = languages - {None}
-    if not known and _ONE_WORD.fullmatch(member.value):
-        return  # a country, an error, a voucher: one word by itself does nothing
+    stated = {tool.language, *_stated_languages(member.beside)} - {None}
+    if not stated and _ONE_WORD.fullmatch(member.value):
+        return  # a country, an error, a moment (`ts`): one word by itself does nothing
+    known = {_language(member.name.plain.rpartition("_")[2]), *stated} - {None}
     language = known.pop() if len(known) == 1 else None
     judge = "code" if language in LANGUAGES else TOOL
     yield Told(judge, member.place, member.value, member.value, language or "")
