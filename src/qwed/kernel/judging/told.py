@@ -16,7 +16,7 @@ from qwed.kernel.judging.naming import Name, read_name
 from qwed.kernel.judging.stray import is_statement, may_select
 from qwed.kernel.request import Action
 from qwed.kernel.tools import READING_VERBS, SHELL, TOOL, words_of
-from qwed.words.tool_name import bare
+from qwed.words.tool_name import bare, server_of
 
 Place = tuple[str | int, ...]
 """Where in the action a text stands: `("parameters", "sql")`, `("query",)`."""
@@ -51,6 +51,8 @@ class ToolName(NamedTuple):
     database: bool
     language: str | None
     reads: bool
+    of_database: bool
+    """Whether its server is called after a database: then it is one's tool, whatever it is called itself."""
 
 
 _SQL_TEXT = """
@@ -68,7 +70,9 @@ def read_tool_name(name: str) -> ToolName:
     runs_query = len(words) > 1 and words[-1] in ("query", "queries", "statement") and bool(_RUNS.intersection(words))
     sql = runs_query or any(word in _SQL_WORDS or word.endswith("sql") for word in words)
     language = next((_language(word) for word in words if _language(word)), None)
-    return ToolName(told, sql, sql or bool(_DATABASE_WORDS & told), language, bool(words) and words[0] in READING_VERBS)
+    database = sql or bool(_DATABASE_WORDS & told)
+    of_database = not _DATABASE_WORDS.isdisjoint(words_of(server_of(name) or ""))
+    return ToolName(told, sql, database, language, bool(words) and words[0] in READING_VERBS, of_database)
 
 
 def _language(word: str) -> str | None:
@@ -143,8 +147,17 @@ def _statements(member: Member, tool: ToolName) -> Iterator[Told]:
     if isinstance(member.value, list | tuple):
         texts = [((*member.place, at), each) for at, each in enumerate(member.value)]
     for place, text in texts:
-        if isinstance(text, str) and text and (sure or _reads_as_statement(text)):
+        if isinstance(text, Mapping):
+            yield from _statements_inside(place, text)
+        elif isinstance(text, str) and text and (sure or _reads_as_statement(text)):
             yield Told("sql", place, text, text, sure=sure)
+
+
+def _statements_inside(place: Place, parts: Mapping[str, Any]) -> Iterator[Told]:
+    """A statement beside its values: `{"text": "DELETE ...", "values": [4]}`, whatever its own name is."""
+    for key, text in parts.items():
+        if isinstance(text, str) and not read_name(str(key)).query and is_statement(text):
+            yield Told("sql", (*place, key), text, text, sure=False)
 
 
 _ONE_WORD = re.compile(r"[\w.-]{0,64}")
@@ -189,7 +202,7 @@ def has_stray_statement(action: Action, tool: ToolName, told: Told | None) -> bo
     """Whether a tool of a database is given a statement under a name that tells of none."""
     strings = strings_in(action.parameters)
     names = [(read_name(name_at(path)), text) for path, text in strings]
-    if not (tool.database or any(name.database for name, _text in names)):
+    if not (tool.database or tool.of_database or any(name.database for name, _text in names)):
         return False
     said = None if told is None else told.said
     return any(text != said and not name.content and is_statement(text) for name, text in names)
