@@ -2,6 +2,7 @@
 
 import os
 import select
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -9,8 +10,10 @@ def children(process: int) -> set[int]:
     """Every process below one."""
     found: set[int] = set()
     for task in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found |= {child} | children(child)
+        # A thread may be gone again, and its children are another's.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for child in map(int, task.read_text().split()):
+                found |= {child} | children(child)
     return found
 
 
