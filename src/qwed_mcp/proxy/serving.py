@@ -23,6 +23,7 @@ from qwed_mcp.proxy.asking import Asker
 from qwed_mcp.proxy.audience import Audience
 from qwed_mcp.proxy.beyond import Beyond
 from qwed_mcp.proxy.catalogue import Catalogue
+from qwed_mcp.proxy.guard import unreadable
 from qwed_mcp.proxy.identity import kernel_for
 from qwed_mcp.proxy.input import Asked, Inputs
 from qwed_mcp.proxy.kernel import Kernel
@@ -47,6 +48,7 @@ _AGAIN = 5.0
 
 def run(options: Options) -> int:
     """Stand before the server until the client leaves; the exit code."""
+    unreadable()
     # A decision is handed from thread to thread, and the usual turn is longer than it takes.
     sys.setswitchinterval(_SWITCH_SECONDS)
     for name in ("mcp", "httpx", "httpx2"):

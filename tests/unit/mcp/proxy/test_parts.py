@@ -1,6 +1,8 @@
 """The parts of the proxy by themselves: names, lines, what is allowed by name, what is printed for a client."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +286,11 @@ def test_what_stands_beside_the_arguments_answers_what_the_server_asked_about_th
     assert inputs.answers(again) is passes
     inputs.remember(first, CallToolResult(content=[]))
     assert inputs.answers(again) is (not call)
+
+
+def test_what_a_proxy_holds_is_not_read_by_others_of_its_user() -> None:
+    program = (
+        "import ctypes; from qwed_mcp.proxy.guard import unreadable; unreadable(); print(ctypes.CDLL(None).prctl(3))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0\n"
