@@ -25,8 +25,17 @@ class Reach(StrEnum):
 
 WEIGHT = {reach: weight for weight, reach in enumerate(Reach)}
 # Of these schemes programs take any number of slashes, and either kind.
-_URL = re.compile(r"\s*(?:(?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]*:[/\\]{2,}|[/\\]{2,})([^/\\?#]*)", re.IGNORECASE)
+# One may stand in another (`jar:http://...`); what follows a backslash is the path for some and the host for others.
+_URL = re.compile(
+    r"\s*(?:[a-z][a-z0-9+.-]{0,30}:){0,4}?"
+    r"(?:(?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.-]{0,60}:[/\\]{2,}|[/\\]{2,})([^/?#]*)",
+    re.IGNORECASE,
+)
 _BARE = re.compile(r"[^/\\?#]*")
+_NO_HOST = re.compile("[\\x00-\\x1f<>\"'=\u200b-\u200f\u2060\ufeff]")
+_BETWEEN = re.compile(r"[@/\\?#]")
+_DROPPED = str.maketrans("", "", "\t\r\n")
+"""What browsers leave out of an address."""
 _PORT = re.compile(r":\d*\Z")
 _DOTS = str.maketrans("\u3002\uff0e\uff61", "...")
 _MISREAD = re.compile(r"[\x00-\x20\\<>\"^`{|}]|[^\x00-\x7f]")
@@ -44,31 +53,52 @@ _INTERNAL_ENDS = (
     "home.arpa",
     "localtest.me",
     "lvh.me",
+    "vcap.me",
+    "svc",
+    "consul",
 )
-"""Names that no public register gives away, and two that lead home by design."""
+"""Names that no public register gives away, and some that lead home by design."""
 # What stands before these is the address they lead to.
 _LEADS_TO = re.compile(
     r"(?:.*[.-])?(?:(\d{1,3}[.-]\d{1,3}[.-]\d{1,3}[.-]\d{1,3})|([0-9a-f]{8}))\.(?:nip\.io|sslip\.io|xip\.io)"
 )
+
+_LEADS_TO_SIX = re.compile(r"(?:.*\.)?([0-9a-f]{0,4}(?:-[0-9a-f]{0,4}){2,7})\.sslip\.io")
 
 
 def reach_of(address: str) -> Reach:
     """Who answers at a URL, or at a host with or without a port; the gravest reading counts."""
     if len(address) > MAX_LENGTH:
         return Reach.UNCLEAR
+    address = address.translate(_DROPPED)
     url = _URL.match(address)
     authority = url[1] if url else (_BARE.match(address) or [""])[0]
     readings = {authority, _plain(authority)}
     # `a@b` is b for most and a for some: neither may be what nobody wanted.
-    hosts = [each.split("@") for each in readings]
+    hosts = [_BETWEEN.split(each) for each in readings]
     found = [
         _reach_of_host(host, named=url is not None and at == len(told) - 1)
         for told in hosts
         for at, host in enumerate(told)
     ]
-    if url and (_MISREAD.search(authority) or not authority.strip()):
+    if _is_unclear(authority) if url else _NO_HOST.search(authority.strip()):
         found.append(Reach.UNCLEAR)
     return max(found, key=WEIGHT.__getitem__, default=Reach.PUBLIC)
+
+
+_TWO_PORTS = re.compile(r"[^\[\]]*:[^\[\]]*:[^\[\]]*")
+
+
+def _is_unclear(authority: str) -> bool:
+    """Whether readers of a URL differ about its host, or find none."""
+    host = authority.rpartition("@")[2]
+    two_ports = _TWO_PORTS.fullmatch(host) and _read_ip(host) is None
+    return bool(
+        _MISREAD.search(authority)
+        or not authority.strip()
+        or two_ports
+        or re.search(r"%(?:25)*(?:2f|5c|3f|23)", authority, re.IGNORECASE)
+    )
 
 
 def _plain(authority: str) -> str:
@@ -99,6 +129,9 @@ def _read_ip(host: str) -> Address | None:
     led = _LEADS_TO.fullmatch(host)
     if led is not None:
         return _number(f"0x{led[2]}") if led[2] else _number(led[1].replace("-", "."))
+    led_to_six = _LEADS_TO_SIX.fullmatch(host)
+    if led_to_six is not None:
+        host = led_to_six[1].replace("-", ":")
     if ":" in host:
         try:
             return IPv6Address(host.partition("%")[0])

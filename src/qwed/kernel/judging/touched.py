@@ -1,7 +1,9 @@
 """What a custom tool's call would touch, told by its verb and by the values that name files and addresses."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import islice, product
 from typing import NamedTuple
 
 from qwed.guards import path as paths
@@ -23,6 +25,7 @@ MOST_TOLD = 100
 _WRITING_TEXT = """
 write save create edit append update put store install replace insert patch modify overwrite touch mkdir download
 extract unzip apply change set generate add commit checkout reset clone restore init build make render convert record
+push pull merge rebase stash revert cherry clean prepend compress zip chmod chown format mount sync
 """
 WRITING = frozenset(_WRITING_TEXT.split())
 MOVING = frozenset({"move", "rename", "mv"})
@@ -46,10 +49,19 @@ class _Text(NamedTuple):
     text: str
 
 
-_PATH_AT_START = re.compile(r"(?:[/~\\]|\.\.?[/\\]|[A-Za-z]:[\\/]|file:)", re.IGNORECASE)
+_PATH_AT_START = re.compile(
+    r"\s*(?:[/~\\]|\.\.?[/\\]|[A-Za-z]:[\\/]|(?:[a-z][a-z0-9+.-]{0,30}:){0,4}?file:|%(?:25)*(?:2f|2e|5c|7e)"
+    r"|\$\{?[a-z_]\w*\}?[/\\]|%[a-z_]\w*%[/\\])|[^\s:?#]*[/\\]\.\.(?:[/\\]|\Z)",
+    re.IGNORECASE,
+)
+_FILE_URL = re.compile(r"\s*(?:[a-z][a-z0-9+.-]{0,30}:){0,4}?file:", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"[^\s]*[/\\~][^\s]*|[\w.-]+\.\w{1,8}|\.\.?")
 _ONE_WORD = re.compile(r"\S+")
-_ADDRESS = re.compile(r"(?:https?|wss?|ftp):\S|[a-z][a-z0-9+.-]{0,30}:[/\\]{2}|//[^/\s]", re.IGNORECASE)
+_DROPPED = re.compile(r"[\t\r\n]")
+"""What browsers leave out of an address."""
+_ADDRESS = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{0,30}:){0,4}?(?:https?|wss?|ftp):\S|[a-z][a-z0-9+.-]{0,30}:[/\\]{2}|//[^/\s]", re.IGNORECASE
+)
 _HOST_LIKE = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://|//).*|localhost(?::\d+)?(?:/.*)?|[\w.-]+\.[A-Za-z]{2,}(?::\d+)?(?:/.*)?|[\[\]:.0-9a-fx]+",
     re.IGNORECASE,
@@ -67,13 +79,28 @@ def touched(case: Case) -> tuple[Effect, ...]:
 
 def _on_things(texts: list[_Text], words: frozenset[str]) -> tuple[Effect, ...]:
     files = [each for each in texts if names_file(each, words)]
-    if len(files) > MOST_FILES:
+    joined = list(islice(_joined(texts), MOST_FILES + 1))
+    if max(len(files), len(joined)) > MOST_FILES:
         return (Effect(EffectKind.UNRESOLVED, f"more than {MOST_FILES} files"),)
     addresses = list(dict.fromkeys(_short(each.text) for each in texts if _names_address(each)))
     if len(addresses) > MOST_TOLD:
         # Those that are left out must be no graver than those that are told.
         addresses.sort(key=lambda address: -WEIGHT[reach_of(address)])
-    return (*_told(_done_to(files, words)), *(Effect(EffectKind.NETWORK, each) for each in addresses[:MOST_TOLD]))
+    done = (*_done_to(files, words), *_done_to(joined, words))
+    return (*_told(done), *(Effect(EffectKind.NETWORK, each) for each in addresses[:MOST_TOLD]))
+
+
+_DIRECTORY = re.compile(r"(?:\w+_)?(?:dir|directory|folder|root|cwd|workdir)|base_path|base|parent(?:_path)?")
+_NAME = re.compile(r"(?:\w+_)?(?:file|filename|file_name|path|name|filepath)")
+
+
+def _joined(texts: list[_Text]) -> Iterator[_Text]:
+    """The files that a directory and a name given apart come to."""
+    directories = [each.text for each in texts if _DIRECTORY.fullmatch(each.name.plain) and "://" not in each.text]
+    names = [each for each in texts if _NAME.fullmatch(each.name.plain) and not _DIRECTORY.fullmatch(each.name.plain)]
+    for directory, each in product(directories, names):
+        if len(directory) + len(each.text) < paths.MAX_LENGTH and _PATH_AT_START.match(directory):
+            yield _Text(each.name, f"{directory}/{each.text}")
 
 
 def _short(text: str) -> str:
@@ -103,6 +130,13 @@ def _done_to(files: list[_Text], words: frozenset[str]) -> Iterator[Effect]:
         kinds = (*deeds[0], *deeds[1]) if mixed else deeds[file.name.goal]
         for kind in kinds:
             yield from file_effects(kind, where)
+        if found.place is paths.Place.UNRESOLVABLE and _is_path(file.text):
+            yield Effect(EffectKind.UNRESOLVED, where)
+
+
+def _is_path(text: str) -> bool:
+    """Whether it is a path that nobody can resolve, and not what a file holds, given under the file's name."""
+    return len(text) <= paths.MAX_LENGTH and ("\n" not in text.strip() or _PATH_AT_START.match(text) is not None)
 
 
 def _told(effects: Iterable[Effect]) -> Iterator[Effect]:
@@ -119,7 +153,8 @@ def names_file(each: _Text, words: frozenset[str] = frozenset()) -> bool:
     name, text = each
     if len(text) > paths.MAX_LENGTH and not name.file:
         return False
-    if text.lower().startswith("file:"):
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    if _FILE_URL.match(text):
         return True
     if "://" in text or text == name.plain:
         return False
@@ -132,13 +167,27 @@ def names_file(each: _Text, words: frozenset[str] = frozenset()) -> bool:
     return _PATH_AT_START.match(text) is not None and not text.startswith("//")
 
 
+_METADATA_LIKE = re.compile(
+    r"(?:\d[\da-fx]*\.[\da-fx.]+|\[[0-9a-f:.]+\]|[\w.-]*metadata\.[\w.-]+)(?:[:/]\S*)?", re.IGNORECASE
+)
+
+
+def _hands_out_keys(each: _Text) -> bool:
+    """Whether it is the address of a cloud's metadata service and no more, under whatever name."""
+    if each.name.query or each.name.content or not _METADATA_LIKE.fullmatch(each.text, 0, paths.MAX_LENGTH):
+        return False
+    return reach_of(each.text) is Reach.METADATA
+
+
 def _names_address(each: _Text) -> bool:
-    name, text = each.name, each.text.strip()
+    name, text = each.name, _DROPPED.sub("", each.text).strip()
     if text[:5].lower() in ("file:", "data:") or text == name.plain:
         return False
     whole = _ONE_WORD.fullmatch(text) is not None
     if _ADDRESS.match(text):
         return whole or name.url or name.host
+    if _hands_out_keys(each):
+        return True
     return whole and (name.url or (name.host and _HOST_LIKE.fullmatch(text) is not None))
 
 
