@@ -158,14 +158,24 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
+_NOUNS = frozenset(["payment", "payout"])
+"""What is no verb in any name: to list payments pays nobody."""
+_JOINING = frozenset(["and", "then", "or"])
+
+
+def _only_reads(words: list[str]) -> bool:
+    return bool(words) and words[0] in READING_VERBS and _JOINING.isdisjoint(words)
+
+
 def effect_in_name(name: str) -> EffectKind | None:
     """What a custom tool says it does, where its name says so."""
     name = tool_name.bare(name)
     words = words_of(name)
     if name.lower().startswith(_DESTROYING):
         return EffectKind.DELETE
+    told = words[:1] + [word for word in words[1:] if word not in _NOUNS] if _only_reads(words) else words
     for effect, telling in _EFFECT_WORDS.items():
-        if telling.intersection(words):
+        if telling.intersection(told):
             return effect
     return EffectKind.READ if words and words[0] in READING_VERBS else None
 
