@@ -12,6 +12,7 @@ from qwed_mcp.command import PROGRAM, say, sorry
 from qwed_mcp.proxy.config import client_config
 from qwed_mcp.proxy.naming import LONGEST, is_name, name_of
 from qwed_mcp.proxy.options import RELIST, TIMEOUT, WAIT, Options, Passes, Registered
+from qwed_mcp.proxy.secrecy import check_secrets
 from qwed_sdk.hook.call import Unusable
 
 _TERMINAL = (
@@ -96,6 +97,7 @@ def _run(
             relist=relist,
             max_calls=max_calls,
         )
+        check_secrets(options.url or "", options.headers)
     except Unusable as error:
         sorry(error)
     if print_config:

@@ -34,7 +34,6 @@ MOST_LISTED = 2_000
 LARGEST_LISTING = 8 << 20
 """Characters of all that one listing says."""
 _RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
-CONNECTING = 30.0
 _ENDING = 2.0
 """Seconds in which a server that closed its streams is seen to have ended."""
 
@@ -186,11 +185,11 @@ async def _ready(streams: T) -> AsyncIterator[T]:
 
 @asynccontextmanager
 async def _over_http(options: Options) -> AsyncIterator[Any]:
-    import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
-    limits = httpx2.Timeout(CONNECTING, read=max(options.timeout, 300.0))
-    async with httpx2.AsyncClient(headers=dict(options.headers), timeout=limits) as http:
+    from qwed_mcp.proxy.web import client
+
+    async with client(options.headers, options.timeout) as http:
         assert options.url is not None  # noqa: S101 - the caller looked
         yield streamable_http_client(options.url, http_client=http)
 
