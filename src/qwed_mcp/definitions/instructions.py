@@ -26,6 +26,7 @@ from qwed_mcp.definitions.phrases import (
     phrases,
     words,
 )
+from qwed_mcp.definitions.pretexts import ROWS
 
 _SET_ASIDE = "tells the model to set aside its instructions"
 _IGNORE = phrases(
@@ -271,7 +272,7 @@ _ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     )),
 )  # fmt: skip
 
-PATTERNS = tuple((re.compile(any_of(*patterns)), what) for what, patterns in _ROWS)
+PATTERNS = tuple((re.compile(any_of(*patterns)), what) for what, patterns in (*_ROWS, *ROWS))
 
 _CYRILLIC_ORDERS = "инструкци указани команд правил"
 _ELSEWHERE: tuple[tuple[str, tuple[str, ...]], ...] = (
