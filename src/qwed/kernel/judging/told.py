@@ -127,8 +127,17 @@ def _told_in(member: Member, tool: ToolName) -> Iterator[Told]:
         yield from _statements(member, tool)
     elif name.command or (_PROGRAM.fullmatch(name.plain) and _has_arguments(member)):
         yield _command(member, tool)
-    elif name.code and isinstance(value, str):
+    elif isinstance(value, str) and (name.code or _is_function(name.plain, value)):
         yield from _code(member, tool)
+
+
+_TAKES_FUNCTION = re.compile(r"(?:\w+_)?(?:function|func|fn|callback|handler|lambda|predicate|expression)")
+_FUNCTION = re.compile(r"\s*(?:async\b\s*)?(?:\([\w\s,{}.]{0,200}\)\s*=>|\w{1,64}\s*=>|function\b\s*\w*\s*\()")
+
+
+def _is_function(name: str, value: str) -> bool:
+    """Whether it is a function of JavaScript where one is taken: whoever takes one runs it."""
+    return bool(_TAKES_FUNCTION.fullmatch(name) and _FUNCTION.match(value))
 
 
 _PROGRAM = re.compile(r"(?:\w+_)?(?:program|executable|binary|bin|exe|entry_?point)")
@@ -170,6 +179,8 @@ def _reads_as_statement(text: str) -> bool:
 
 def _code(member: Member, tool: ToolName) -> Iterator[Told]:
     stated = {tool.language, *_stated_languages(member.beside)} - {None}
+    if not member.name.code and not stated:
+        stated = {"javascript"}
     if not stated and _ONE_WORD.fullmatch(member.value):
         return  # a country, an error, a moment (`ts`): one word by itself does nothing
     known = {_language(member.name.plain.rpartition("_")[2]), *stated} - {None}

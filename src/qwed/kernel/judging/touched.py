@@ -13,6 +13,7 @@ from qwed.guards.text import strings_in
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import name_at
 from qwed.kernel.judging.deeds import deeds_told, effects_of, words_in
+from qwed.kernel.judging.mutating import changes_told
 from qwed.kernel.judging.naming import Name, read_name
 from qwed.kernel.tools import DELETING, words_of
 from qwed.words import Effect, EffectKind, Verdict
@@ -73,7 +74,8 @@ def touched(case: Case) -> tuple[Effect, ...]:
     name = case.subject.name
     texts = list(_texts(case))
     deeds = deeds_told(name, case.action)
-    told = tuple(Effect(kind, name) for kind in effects_of(deeds))
+    changes = (kind for each in texts if not each.name.content for kind in changes_told(each.text))
+    told = tuple(Effect(kind, name) for kind in dict.fromkeys((*effects_of(deeds), *changes)))
     return (*told, *_on_things(texts, words_in(deeds).union(words_of(bare(name)))))
 
 
