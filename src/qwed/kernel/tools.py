@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -125,7 +126,9 @@ DELETING = frozenset(
 )
 _EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
     _E.DELETE: DELETING,
-    _E.SPEND: frozenset(["money", "payment", "pay", "payout", "refund", "purchase", "wire"]),
+    _E.SPEND: frozenset(
+        ["money", "payment", "payments", "pay", "payout", "payouts", "refund", "refunds", "purchase", "wire"]
+    ),
     _E.ADMIN: frozenset(["shutdown", "revoke", "grant", "sudo"]),
     _E.COMMUNICATE: frozenset(
         {"send", "email", "mail", "sms", "notify", "post", "publish", "tweet", "share", "upload", "export", "forward"}
@@ -158,13 +161,18 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-_NOUNS = frozenset(["payment", "payout"])
+_NOUNS = frozenset(["payment", "payments", "payout", "payouts", "refunds"])
 """What is no verb in any name: to list payments pays nobody."""
 _JOINING = frozenset(["and", "then", "or"])
+_TWO_WORDS = frozenset([("check", "out"), ("check", "in"), ("find", "replace"), ("search", "replace")])
+"""Verbs that begin like one that reads."""
 
 
 def _only_reads(words: list[str]) -> bool:
-    return bool(words) and words[0] in READING_VERBS and _JOINING.isdisjoint(words)
+    """Whether the verb reads, and no other is joined to it: `get_and_update` does more."""
+    if not words or words[0] not in READING_VERBS or tuple(words[:2]) in _TWO_WORDS:
+        return False
+    return all(after in READING_VERBS for each, after in pairwise(words) if each in _JOINING)
 
 
 def effect_in_name(name: str) -> EffectKind | None:
@@ -177,7 +185,7 @@ def effect_in_name(name: str) -> EffectKind | None:
     for effect, telling in _EFFECT_WORDS.items():
         if telling.intersection(told):
             return effect
-    return EffectKind.READ if words and words[0] in READING_VERBS else None
+    return EffectKind.READ if _only_reads(words) else None
 
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9_]")
