@@ -70,7 +70,10 @@ def reach_of(address: str) -> Reach:
     """Who answers at a URL, or at a host with or without a port; the gravest reading counts."""
     if len(address) > MAX_LENGTH:
         return Reach.UNCLEAR
-    address = address.translate(_DROPPED)
+    plain = address.strip().translate(_DROPPED)
+    # Who leaves nothing out finds another host there, or none.
+    split = plain != address.strip()
+    address = plain
     url = _URL.match(address)
     authority = url[1] if url else (_BARE.match(address) or [""])[0]
     readings = {authority, _plain(authority)}
@@ -81,7 +84,7 @@ def reach_of(address: str) -> Reach:
         for told in hosts
         for at, host in enumerate(told)
     ]
-    if _is_unclear(authority) if url else _NO_HOST.search(authority.strip()):
+    if split or (_is_unclear(authority) if url else _NO_HOST.search(authority.strip())):
         found.append(Reach.UNCLEAR)
     return max(found, key=WEIGHT.__getitem__, default=Reach.PUBLIC)
 
