@@ -12,6 +12,7 @@ import warnings
 
 from qwed.guards._python.binders import read
 from qwed.guards._python.check import check
+from qwed.guards._python.quick import is_plain
 from qwed.guards._python.report import PythonReport
 from qwed.guards._python.scopes import TooComplex
 from qwed.guards.code_words import CodeFindings, Danger
@@ -77,6 +78,12 @@ _NODES_OF_CHARACTER = 4
 def _judged(tree: ast.Module, length: int) -> CodeFindings:
     if length * _NODES_OF_CHARACTER > MAX_NODES and _too_many(tree):
         return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
+    if is_plain(tree, length):
+        return CodeFindings()
+    return _checked(tree)
+
+
+def _checked(tree: ast.Module) -> CodeFindings:
     try:
         program = read(tree)
         if "doctest" in program.roots:

@@ -47,10 +47,15 @@ def annotated(look: Look, node: ast.expr | None, scope: Scope) -> None:
         if isinstance(part, ast.Name | ast.Attribute) and any(path in TYPES for path in look.values.paths(part, scope)):
             look.typed.add(id(part))
         text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
-        if "__" in text or "(" in text or "lambda" in text:
+        if may_hold_code(text):
             _annotation_text(look, text, node.lineno)
     if not isinstance(node, ast.Constant):
         _made(look, node, scope)
+
+
+def may_hold_code(text: str) -> bool:
+    """Whether the text of an annotation has to be read."""
+    return "__" in text or "(" in text or "lambda" in text
 
 
 def _made(look: Look, node: ast.expr, scope: Scope) -> None:

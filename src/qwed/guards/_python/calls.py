@@ -236,12 +236,12 @@ def _unsafe_yaml(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
 def risky_words(look: Look, node: ast.Call) -> None:
     """Options that mean a danger whatever function they are given to."""
     for word in node.keywords:
-        danger = _RISKY_WORDS.get(word.arg or "")
+        danger = RISKY_WORDS.get(word.arg or "")
         if danger is not None and isinstance(word.value, ast.Constant) and word.value.value is True:
             look.report.danger(danger, f"{word.arg}=True", node.lineno)
 
 
-_RISKY_WORDS = {"shell": Danger.PROCESS, "trust_remote_code": Danger.DYNAMIC}
+RISKY_WORDS = {"shell": Danger.PROCESS, "trust_remote_code": Danger.DYNAMIC}
 
 BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,

@@ -256,9 +256,14 @@ def _text(look: Look, node: ast.Constant, _scope: Scope) -> None:
 
 
 def _format(look: Look, text: str, line: int) -> None:
-    fields = _FORMAT_FIELD.findall(_PLAIN_FORMAT.sub("", text))
-    if any(step in REACHING for each in fields for step in _FORMAT_STEP.findall(each)):
+    if reaching_format(text):
         look.report.danger(Danger.REFLECT, "attribute lookup in a format string", line)
+
+
+def reaching_format(text: str) -> bool:
+    """Whether a field of a format string looks up an inner attribute."""
+    fields = _FORMAT_FIELD.findall(_PLAIN_FORMAT.sub("", text))
+    return any(step in REACHING for each in fields for step in _FORMAT_STEP.findall(each))
 
 
 def _annotation(look: Look, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:

@@ -26,7 +26,7 @@ def _telling(kind: type[ast.AST]) -> tuple[str, ...]:
     return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _DULL)
 
 
-_TELLING: dict[type[ast.AST], tuple[str, ...]] = {
+TELLING: dict[type[ast.AST], tuple[str, ...]] = {
     kind: _telling(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
 
@@ -34,7 +34,7 @@ _TELLING: dict[type[ast.AST], tuple[str, ...]] = {
 def below(node: ast.AST, scope: Scope) -> list[Visit]:
     """The nodes inside one, all in its scope."""
     found: list[Visit] = []
-    for name in _TELLING[type(node)]:
+    for name in TELLING[type(node)]:
         value = getattr(node, name, None)
         if type(value) is list:
             found += [(each, scope) for each in value if isinstance(each, ast.AST)]

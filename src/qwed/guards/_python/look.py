@@ -21,7 +21,7 @@ _NO_MODULE = re.compile(r"(?:.*\.)?[A-Z_]\w*|.*\(\).*|loguru\.logger")
 _MODULES = {name for name in PARENTS | (LIBRARIES - RULES.keys()) if not _NO_MODULE.fullmatch(name) or name == "PIL"}
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda)
 _LITERAL_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_OBFUSCATORS = words(
+OBFUSCATORS = words(
     """chr bytes bytearray decode b64decode b32decode b16decode b85decode a85decode unhexlify a2b_hex a2b_base64 fromhex
     translate decompress input reversed from_bytes to_bytes urlsafe_b64decode raw_input"""
 )
@@ -198,7 +198,12 @@ def _whole(path: str) -> bool:
 
 def _names_module(node: ast.AST) -> bool:
     """A text names a module as a private attribute: `"_os"`, `"_os.system"`."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_HIDDEN_MODULE.search(node.value))
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and names_module(node.value)
+
+
+def names_module(text: str) -> bool:
+    """Whether a text holds the name of a module as a private attribute."""
+    return _HIDDEN_MODULE.search(text) is not None
 
 
 def lists_names(node: ast.AST) -> bool:
@@ -266,7 +271,7 @@ def _hiding(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         func = node.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        return name in _OBFUSCATORS
+        return name in OBFUSCATORS
     if isinstance(node, ast.Slice):
         return isinstance(node.step, ast.UnaryOp)
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)

@@ -31,7 +31,8 @@ _TAG_REACHES = re.compile(
 """What may spell an inner name piece by piece, besides the name itself."""
 
 
-def _is_formula(text: str) -> bool:
+def is_formula(text: str) -> bool:
+    """Whether sympy may run the text: arithmetic on names, and nothing else."""
     return _FORMULA.fullmatch(text) is not None and not _BUILTINS.intersection(_WORD.findall(text))
 
 
@@ -44,7 +45,7 @@ def _is_template(text: str) -> bool:
 
 
 def _formula(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    if not node.args or not all(isinstance(text, str) and _is_formula(text) for text in _values(look, node, scope)):
+    if not node.args or not all(isinstance(text, str) and is_formula(text) for text in _values(look, node, scope)):
         look.report.danger(Danger.DYNAMIC, path, node.lineno)
 
 
@@ -82,7 +83,7 @@ def _is_own_function(look: Look, node: ast.expr, scope: Scope) -> bool:
 
 _NAMING = words("symbols Symbol Function Dummy Wild var IndexedBase MatrixSymbol Idx")
 _PRINTING = words("latex pprint init_printing")
-_ON_FORMULAS = words("subs equals diff integrate series limit coeff collect")
+ON_FORMULAS = words("subs equals diff integrate series limit coeff collect")
 
 
 def formulas(look: Look, node: ast.Call, scope: Scope, paths: frozenset[str]) -> None:
@@ -92,12 +93,12 @@ def formulas(look: Look, node: ast.Call, scope: Scope, paths: frozenset[str]) ->
     last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     # What is called where it is made, chosen or taken out of something has no name that could be followed.
     nameless = not isinstance(node.func, ast.Name | ast.Attribute | ast.Lambda)
-    ours = _of_sympy(paths) or nameless or (bool(paths & _CALLING) and _given_sympy(look, node, scope))
+    ours = _of_sympy(paths) or nameless or (bool(paths & CALLING) and _given_sympy(look, node, scope))
     called = {path.rpartition(".")[2] for path in paths}
-    if not (ours and not called & _PRINTING) and last not in _ON_FORMULAS:
+    if not (ours and not called & _PRINTING) and last not in ON_FORMULAS:
         return
-    accepts = _is_name if ours and called & _NAMING else _is_formula
-    for part in _parts([*node.args, *(word.value for word in node.keywords if word.arg not in _PLAIN_WORDS)]):
+    accepts = _is_name if ours and called & _NAMING else is_formula
+    for part in parts([*node.args, *(word.value for word in node.keywords if word.arg not in _PLAIN_WORDS)]):
         _formula_given(look, part, scope, node, accepts)
     if any(word.arg == "printer" for word in node.keywords) or ("lambdify" in called and _prints_itself(look)):
         look.report.danger(Danger.DYNAMIC, "code that a printer writes for sympy", node.lineno)
@@ -115,7 +116,7 @@ _OWN_PRINTING = re.compile(r"\w*code|sympystr|sympyrepr")
 def index(look: Look, node: ast.Subscript, scope: Scope) -> None:
     """What sympy made runs a text that it is indexed by."""
     if "sympy" in look.program.roots and _of_sympy(look.values.paths(node.value, scope)):
-        for part in _parts([node.slice]):
+        for part in parts([node.slice]):
             _formula_given(look, part, scope, node)
 
 
@@ -124,13 +125,13 @@ def kept(look: Look, node: ast.Assign | ast.For, scope: Scope) -> None:
     if "sympy" not in look.program.roots:
         return
     targets, value = (node.targets, node.value) if isinstance(node, ast.Assign) else ([node.target], node.iter)
-    held = [each.value for each in _parts([*targets]) if isinstance(each, ast.Subscript)]
+    held = [each.value for each in parts([*targets]) if isinstance(each, ast.Subscript)]
     if any(_of_sympy(look.values.paths(each, scope)) for each in held):
-        for part in _parts([value]):
+        for part in parts([value]):
             _formula_given(look, part, scope, node)
 
 
-_CALLING = words("map filter functools.partial functools.reduce itertools.starmap itertools.accumulate")
+CALLING = words("map filter functools.partial functools.reduce itertools.starmap itertools.accumulate")
 """They call what they are given."""
 
 
@@ -148,24 +149,32 @@ _TYPESET = str.maketrans("", "", "\\'$;?")
 
 def _is_name(text: str) -> bool:
     """What a symbol may be called: its name becomes code again where sympy writes a function or reads a text."""
-    return _is_formula(text.translate(_TYPESET))
+    return is_formula(text.translate(_TYPESET))
 
 
 def _options(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
     """Options of z3, and statements that set them: some name a file that it writes."""
     words_of = [word.arg or "" for word in node.keywords]
     texts = [text for part in node.args for text in look.folder.texts(part, scope)]
-    if any(_NAMES_FILE.search(text) for text in (*words_of, *texts)):
+    if any(map(names_file, (*words_of, *texts))):
         look.report.effect(EffectKind.WRITE, path, node.lineno)
+
+
+def names_file(text: str) -> bool:
+    """Whether an option of z3 names a file."""
+    return _NAMES_FILE.search(text) is not None
 
 
 _NAMES_FILE = re.compile(r"(?i)file|log(?!ic)|dump|channel|trace|path")
 _TAKE_OPTIONS = """
 set_param set_option Solver SolverFor SimpleSolver Optimize Fixedpoint Context parse_smt2_string With ParamsRef
 """
+OPTION_CALLS = frozenset(
+    [f"z3.{name}" for name in _TAKE_OPTIONS.split()] + ["z3().set", "z3().from_string", "z3().set_param"]
+)
 
 
-def _parts(nodes: list[ast.expr]) -> list[ast.expr]:
+def parts(nodes: list[ast.expr]) -> list[ast.expr]:
     """The expressions, and those that stand in a list, a tuple or a mapping among them."""
     found: list[ast.expr] = []
     pending = list(nodes)
@@ -181,7 +190,7 @@ def _parts(nodes: list[ast.expr]) -> list[ast.expr]:
 
 
 def _formula_given(
-    look: Look, part: ast.expr, scope: Scope, node: ast.expr | ast.stmt, accepts: Callable[[str], bool] = _is_formula
+    look: Look, part: ast.expr, scope: Scope, node: ast.expr | ast.stmt, accepts: Callable[[str], bool] = is_formula
 ) -> None:
     found = look.folder.possible(part, scope)
     told = [text for value in found for text in (value if isinstance(value, tuple) else (value,))]
@@ -200,14 +209,13 @@ def _evaluates(look: Look, node: ast.Call, _scope: Scope, path: str) -> None:
 
 def _declares(look: Look, node: ast.Call, scope: Scope, _path: str) -> None:
     """`TypedDict("T", {...})`: the types are annotations."""
-    for part in _parts([*node.args[1:], *(word.value for word in node.keywords)]):
+    for part in parts([*node.args[1:], *(word.value for word in node.keywords)]):
         annotated(look, part, scope)
 
 
 BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
-    **dict.fromkeys((f"z3.{name}" for name in _TAKE_OPTIONS.split()), _options),
-    **dict.fromkeys(("z3().set", "z3().from_string", "z3().set_param"), _options),
+    **dict.fromkeys(OPTION_CALLS, _options),
     "pandas.eval": _expression,
     **dict.fromkeys(("jinja2.Template", "jinja2().from_string", "mako.template.Template"), _template),
     **dict.fromkeys(("jinja2.Environment().from_string", "flask.render_template_string"), _template),

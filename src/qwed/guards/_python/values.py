@@ -17,13 +17,20 @@ from qwed.guards._python.tables import (
     words,
 )
 
-MAX_ROUNDS = 40
+MAX_EVALUATIONS = 44
+"""How often a name is looked at again, on average."""
+FEW_EVALUATIONS = 10_000
+"""However few names there are."""
+PASS_SHARE = 20
+"""Going through the names once costs as much as looking at one in so many."""
 MAX_PATHS = 400
 MAX_STARS = 20
 MAX_NESTING = 60
 MAX_SEGMENTS = 6
 
 Paths = frozenset[str]
+Key = tuple[int, str]
+"""A scope, by id, and a name in it."""
 NOTHING: Paths = frozenset()
 
 REROOTED = words("""
@@ -88,7 +95,11 @@ class Values:
     """The possible values of every name of a program."""
 
     program: Program
-    known: dict[tuple[int, str], Paths] = field(default_factory=dict)
+    known: dict[Key, Paths] = field(default_factory=dict)
+    readers: dict[Key, set[Key]] = field(default_factory=dict)
+    """Which names were settled by what each of them stands for."""
+    asking: Key | None = None
+    """The name that is being settled."""
     cache: dict[int, Paths] | None = None
     """What every node that was asked about may stand for, by id, once the names are settled."""
     settled: dict[tuple[str, int], Paths] = field(default_factory=dict)
@@ -101,13 +112,16 @@ class Values:
         if len(self.program.stars) > MAX_STARS:
             raise TooComplex
         keys = self._telling()
-        for _ in range(MAX_ROUNDS):
-            if not self._round(keys):
-                self.cache = {}
-                return
+        stale: set[Key] = {(id(scope), name) for scope, name in keys}
+        budget = MAX_EVALUATIONS * len(keys) + FEW_EVALUATIONS
+        while stale:
+            budget -= len(keys) // PASS_SHARE + len(stale)
+            if budget < 0:
+                raise TooComplex
+            self._pass(keys, stale)
             # Most names are bound before they are used; chains of them run either way, so both directions take turns.
             keys.reverse()
-        raise TooComplex
+        self.asking, self.cache = None, {}
 
     def _telling(self) -> list[tuple[Scope, str]]:
         """The names that can mean anything at all: most hold plain values, and most calls are of no function here."""
@@ -121,18 +135,27 @@ class Values:
         asked = {key for scope, name in names for binding in scope.names[name] for key in binding.handed}
         return [(scope, name) for scope, name in names if scope is not handed or name in asked]
 
-    def _round(self, keys: list[tuple[Scope, str]]) -> bool:
-        changed = False
+    def _pass(self, keys: list[tuple[Scope, str]], stale: set[Key]) -> None:
+        """Look once at every name that one of its sources has changed for."""
         for scope, name in keys:
             key = (id(scope), name)
+            if key not in stale:
+                continue
+            stale.discard(key)
+            self.asking = key
             before = self.known.get(key, NOTHING)
-            after = before.union(*(self._bound(binding) for binding in scope.names[name]))
+            after = before.union(*[self._bound(binding) for binding in scope.names[name]])
             if len(after) > MAX_PATHS:
                 raise TooComplex
             if after != before:
                 self.known[key] = after
-                changed = True
-        return changed
+                stale |= self.readers.get(key, set())
+
+    def _told(self, key: Key) -> Paths:
+        """What a name is known to stand for so far; whoever asks is asked again when that grows."""
+        if self.asking is not None:
+            self.readers.setdefault(key, set()).add(self.asking)
+        return self.known.get(key, NOTHING)
 
     def _bound(self, binding: Binding) -> Paths:
         if binding.path:
@@ -144,7 +167,7 @@ class Values:
             if node is not None:
                 found |= self.paths(node, binding.scope)
         handed = id(self.program.handed)
-        return found.union(*(self.known.get((handed, key), NOTHING) for key in binding.handed))
+        return found.union(*[self._told((handed, key)) for key in binding.handed])
 
     def instances(self, annotation: ast.expr, scope: Scope) -> Paths:
         """The library values that an annotation promises."""
@@ -176,7 +199,7 @@ class Values:
 
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Paths:
         bases = self.paths(node.value, scope, depth)
-        return extended(bases, node.attr) or self.known.get((id(self.program.fields), node.attr), NOTHING)
+        return extended(bases, node.attr) or self._told((id(self.program.fields), node.attr))
 
     def _inside(self, node: ast.NamedExpr | ast.Await | ast.Starred | ast.YieldFrom, scope: Scope, depth: int) -> Paths:
         return self.paths(node.value, scope, depth)
@@ -210,7 +233,7 @@ class Values:
         if passing:
             made |= NOTHING.union(*(self._values(argument, scope, depth) for argument in node.args))
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-        return made | self.known.get((id(self.program.results), name), NOTHING)
+        return made | self._told((id(self.program.results), name))
 
     def _values(self, node: ast.expr, scope: Scope, depth: int) -> Paths:
         return frozenset(path for path in self.paths(node, scope, depth) if "()" in path)
@@ -226,7 +249,7 @@ class Values:
 
     def _named(self, name: str, scope: Scope) -> Paths:
         homes, outside, name = self._homes(name, scope)
-        found = NOTHING.union(*(self.known.get((id(home), name), NOTHING) for home in homes))
+        found = NOTHING.union(*[self._told((id(home), name)) for home in homes])
         if not outside:
             return found
         return found | self._ambient(name, bool(homes))

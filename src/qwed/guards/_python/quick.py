@@ -1,0 +1,167 @@
+"""A quick look at a program: whether nothing in it can mean anything, so that the full check would find nothing.
+
+It judges names wherever they stand, by the same tables; whatever it cannot tell so it leaves to the full check.
+"""
+
+import ast
+
+from qwed.guards._python.annotations import may_hold_code
+from qwed.guards._python.attributes import INNER
+from qwed.guards._python.calls import RISKY_WORDS
+from qwed.guards._python.check import reaching_format
+from qwed.guards._python.formula_texts import Names, formulas_are_plain
+from qwed.guards._python.harmless import LOUD_ATTRIBUTES, LOUD_BESIDE, LOUD_NAMES, PLAIN_BUILTINS, Imported, imported
+from qwed.guards._python.look import OBFUSCATORS, names_module
+from qwed.guards._python.option_texts import options_are_plain
+from qwed.guards._python.pure import CONSTANTS, FUNCTIONS
+from qwed.guards._python.survey import OWN, Place, Survey, Unplain, survey
+from qwed.guards._python.tables import KNOWN
+from qwed.guards._python.text_calls import OPTION_CALLS
+from qwed.guards._python.values import MAX_PATHS, REROOTED
+
+MAX_CHARACTERS = 20_000
+MAX_BINDINGS = 400
+MAX_LOOPS = 50
+_LOUD_WORDS = RISKY_WORDS.keys() | {"printer"}
+_TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
+
+Imports = dict[str, list[Imported]]
+"""What imports bind each name to."""
+
+
+def is_plain(tree: ast.Module, length: int) -> bool:
+    """Whether the program only computes, as far as a quick look can tell; no means that the full check decides."""
+    if length > MAX_CHARACTERS:
+        return False
+    try:
+        found = survey(tree)
+        imports = _imports(found)
+        _annotations(found)
+    except Unplain:
+        return False
+    return _few(found, imports) and _names(found) and _attributes(found, imports) and _texts(found, imports)
+
+
+def _imports(found: Survey) -> Imports:
+    bound: Imports = {}
+    for module, name, given in found.imports:
+        row = imported(module, name, given)
+        if row is None:
+            raise Unplain
+        bound.setdefault(given or module.partition(".")[0], []).append(row)
+    return bound
+
+
+def _annotations(found: Survey) -> None:
+    """Take the names and texts of annotations into the survey, which have to be written plainly."""
+    if not found.annotations:
+        return
+    values = set().union(*(place.stored | place.parameters for place in found.places))
+    values.update(name for name, _ in found.results)
+    held = found.fields | values
+    for annotation, place in found.annotations:
+        pending: list[ast.expr] = [annotation]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Name):
+                _asked(node.id, values, place.loaded)
+            elif isinstance(node, ast.Constant):
+                _annotation_text(found, node.value)
+            elif isinstance(node, ast.Attribute):
+                _asked(node.attr, held, found.attributes)
+                pending.append(node.value)
+            else:
+                pending += _inside(node)
+
+
+def _asked(name: str, values: set[str], asked: set[str]) -> None:
+    if name in values or name[0] == "_":
+        raise Unplain
+    asked.add(name)
+
+
+def _annotation_text(found: Survey, value: object) -> None:
+    if isinstance(value, str):
+        if may_hold_code(value):
+            raise Unplain
+        found.texts.append(value)
+
+
+def _inside(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Subscript):
+        return [node.value, node.slice]
+    if isinstance(node, ast.Tuple | ast.List):
+        return node.elts
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [node.left, node.right]
+    raise Unplain
+
+
+def _few(found: Survey, imports: Imports) -> bool:
+    """Whether the full check would follow its names to the end."""
+    asked = len(found.attributes) + len(found.methods)
+    growing = sum(row.path in KNOWN for rows in imports.values() for row in rows)
+    growing += sum(len(PLAIN_BUILTINS & place.loaded) for place in found.places)
+    bound = len(found.bindings) + sum(len(place.parameters) for place in found.places)
+    meanings = len(found.imports) + growing * asked
+    return bound <= MAX_BINDINGS and found.loops <= MAX_LOOPS and meanings < MAX_PATHS
+
+
+def _names(found: Survey) -> bool:
+    """Whether every name is bound where it is asked for, and none tells anything by itself."""
+    return all(_resolved(place, name) for place in found.places for name in place.loaded | place.called)
+
+
+def _resolved(place: Place, name: str) -> bool:
+    if name in LOUD_NAMES:
+        return False
+    here: Place | None = place
+    while here is not None:
+        if here.binds(name) and (here is place or here.kind != "class"):
+            return True
+        here = here.outer
+    return name in PLAIN_BUILTINS
+
+
+def _attributes(found: Survey, imports: Imports) -> bool:
+    asked = found.attributes | found.methods
+    if not asked.isdisjoint(LOUD_ATTRIBUTES) or not found.words.isdisjoint(_LOUD_WORDS):
+        return False
+    roots = {row.root for rows in imports.values() for row in rows}
+    roots.update(module.partition(".")[0] for module, _, _ in found.imports)
+    if any(not asked.isdisjoint(LOUD_BESIDE.get(root, ())) for root in roots):
+        return False
+    return not found.own or _own(found, imports, asked)
+
+
+def _own(found: Survey, imports: Imports, asked: set[str]) -> bool:
+    """Whether `self` is never anything but the object itself, so that its private attributes are the program's."""
+    if any(name.lstrip("_") in REROOTED for name in asked):
+        return False
+    bound = found.words.union(imports, *(place.stored | place.parameters for place in found.places))
+    return bound.isdisjoint(OWN)
+
+
+def _texts(found: Survey, imports: Imports) -> bool:
+    if any(text in INNER or names_module(text) or reaching_format(text) for text in found.texts):
+        return False
+    roots = {row.root for rows in imports.values() for row in rows}
+    if "z3" in roots and not _options(found, imports):
+        return False
+    return "sympy" not in roots or _formulas(found, imports, roots)
+
+
+def _options(found: Survey, imports: Imports) -> bool:
+    taking = [name for name, rows in imports.items() if any(row.path in OPTION_CALLS for row in rows)]
+    return options_are_plain(found, frozenset(taking))
+
+
+def _formulas(found: Survey, imports: Imports, roots: set[str]) -> bool:
+    called = found.methods.union(*(place.called for place in found.places))
+    asked = called.union(found.attributes, (row.path.rpartition(".")[2] for rows in imports.values() for row in rows))
+    if "lambdify" in asked or not called.isdisjoint(OBFUSCATORS) or not roots.isdisjoint(_TEXT_LIBRARIES):
+        return False
+    own = set().union(*(place.stored | place.parameters for place in found.places))
+    folded = {name for name, rows in imports.items() if any(row.path in FUNCTIONS for row in rows)}
+    sympy = frozenset(name for name, rows in imports.items() if any(row.root == "sympy" for row in rows))
+    return formulas_are_plain(found, Names(frozenset(imports.keys() - own - folded), sympy, frozenset(own)))

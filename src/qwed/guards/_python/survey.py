@@ -1,0 +1,351 @@
+"""One pass over a syntax tree that gathers what a quick look judges by; a node it does not know ends it.
+
+Scopes are told apart, the order of bindings and the values of names are not.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+OWN = ("self", "cls")
+MAX_DEPTH = 50
+"""Levels of a tree; the full check follows names through a few more."""
+
+
+class Unplain(Exception):
+    """The program holds something that only the full check can judge."""
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """A module, class, function or comprehension: the names it binds and those it asks for."""
+
+    kind: str
+    outer: "Place | None"
+    label: str
+    level: Iterable[ast.AST]
+    depth: int
+    defined: set[str] = field(default_factory=set)
+    """By an import, a function or a class."""
+    stored: set[str] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    """Asked for as the function of a call; `loaded` has the others."""
+
+    def binds(self, name: str) -> bool:
+        """Whether `name` is one of its own."""
+        return name in self.stored or name in self.defined or name in self.parameters
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a program consists of."""
+
+    places: list[Place]
+    attributes: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    """Attributes that are the function of a call; `attributes` has the others."""
+    own: set[str] = field(default_factory=set)
+    """Private attributes that a method asks of its own object."""
+    fields: set[str] = field(default_factory=set)
+    """Attributes that are set."""
+    words: set[str] = field(default_factory=set)
+    """Keywords of calls."""
+    texts: list[str] = field(default_factory=list)
+    """Those with an underscore."""
+    imports: list[tuple[str, str, str]] = field(default_factory=list)
+    """Module, name in it or nothing, and the name it is given here."""
+    calls: list[ast.Call] = field(default_factory=list)
+    bindings: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
+    """Targets and what they are set to, or run over."""
+    results: list[tuple[str, ast.expr]] = field(default_factory=list)
+    """What the functions of a name give back."""
+    functions: list[tuple[tuple[str, ...], ast.arguments]] = field(default_factory=list)
+    """The names that a function is called by, and its parameters."""
+    annotations: list[tuple[ast.expr, Place]] = field(default_factory=list)
+    loops: int = 0
+    """Comprehensions and lambdas."""
+
+
+def survey(tree: ast.Module) -> Survey:
+    """What `tree` consists of; Unplain where it holds more than a survey can tell."""
+    found = Survey([Place("module", None, "", tree.body, 0)])
+    for place in found.places:
+        level, depth = place.level, place.depth
+        loaded, stored = place.loaded, place.stored
+        while level:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Unplain
+            place.depth = depth
+            below: list[ast.AST] = []
+            for node in level:
+                kind = type(node)
+                if kind is ast.Name:
+                    (loaded if type(node.ctx) is ast.Load else stored).add(node.id)  # type: ignore[attr-defined]  # a name
+                else:
+                    _ENTERED[kind](found, node, place, below)
+            level = below
+    return found
+
+
+def _constant(found: Survey, node: ast.Constant, _place: Place, _below: list[ast.AST]) -> None:
+    if type(node.value) is str and "_" in node.value:
+        found.texts.append(node.value)
+
+
+def _attribute(found: Survey, node: ast.Attribute, _place: Place, below: list[ast.AST]) -> None:
+    held, name = node.value, node.attr
+    if name[0] == "_":
+        _private(found, held, name)
+    found.attributes.add(name)
+    if type(node.ctx) is not ast.Load:
+        found.fields.add(name)
+    below.append(held)
+
+
+def _private(found: Survey, held: ast.expr, name: str) -> None:
+    if type(held) is not ast.Name or held.id not in OWN or name[:2] == "__":
+        raise Unplain
+    found.own.add(held.id)
+
+
+def _call(found: Survey, node: ast.Call, place: Place, below: list[ast.AST]) -> None:
+    func = node.func
+    found.calls.append(node)
+    if type(func) is ast.Name:
+        place.called.add(func.id)
+    elif type(func) is ast.Attribute:
+        found.methods.add(func.attr)
+        if func.attr[0] == "_":
+            _private(found, func.value, func.attr)
+        below.append(func.value)
+    else:
+        below.append(func)
+    below += node.args
+    for word in node.keywords:
+        if word.arg is not None:
+            found.words.add(word.arg)
+        below.append(word.value)
+
+
+def _assign(found: Survey, node: ast.Assign, _place: Place, below: list[ast.AST]) -> None:
+    value = node.value
+    for target in node.targets:
+        found.bindings.append((target, value))
+        below.append(target)
+    below.append(value)
+
+
+def _annotated(found: Survey, node: ast.AnnAssign, place: Place, below: list[ast.AST]) -> None:
+    found.annotations.append((node.annotation, place))
+    below.append(node.target)
+    if node.value is not None:
+        found.bindings.append((node.target, node.value))
+        below.append(node.value)
+
+
+def _grown(found: Survey, node: ast.AugAssign, _place: Place, below: list[ast.AST]) -> None:
+    found.bindings.append((node.target, node.value))
+    below += (node.target, node.value)
+    _operator(node.op)
+
+
+def _operator(op: ast.operator) -> None:
+    if type(op) is ast.BitXor:
+        raise Unplain
+
+
+def _operation(_found: Survey, node: ast.BinOp, _place: Place, below: list[ast.AST]) -> None:
+    if type(node.op) is ast.BitXor:
+        raise Unplain
+    below += (node.left, node.right)
+
+
+def _loop(found: Survey, node: ast.For, _place: Place, below: list[ast.AST]) -> None:
+    found.bindings.append((node.target, node.iter))
+    below += (node.target, node.iter, *node.body, *node.orelse)
+
+
+def _with(found: Survey, node: ast.With, _place: Place, below: list[ast.AST]) -> None:
+    for item in node.items:
+        below.append(item.context_expr)
+        if item.optional_vars is not None:
+            found.bindings.append((item.optional_vars, item.context_expr))
+            below.append(item.optional_vars)
+    below += node.body
+
+
+def _result(found: Survey, node: ast.Return | ast.Yield, place: Place, below: list[ast.AST]) -> None:
+    if node.value is not None:
+        found.results.append((place.label, node.value))
+        below.append(node.value)
+
+
+def _handler(_found: Survey, node: ast.ExceptHandler, place: Place, below: list[ast.AST]) -> None:
+    if node.name is not None:
+        place.stored.add(node.name)
+    if node.type is not None:
+        below.append(node.type)
+    below += node.body
+
+
+def _import(found: Survey, node: ast.Import, place: Place, _below: list[ast.AST]) -> None:
+    for alias in node.names:
+        found.imports.append((alias.name, "", alias.asname or ""))
+        place.defined.add(alias.asname or alias.name.partition(".")[0])
+
+
+def _import_from(found: Survey, node: ast.ImportFrom, place: Place, _below: list[ast.AST]) -> None:
+    if node.level or node.module is None:
+        raise Unplain
+    for alias in node.names:
+        bound = alias.asname or alias.name
+        found.imports.append((node.module, alias.name, bound))
+        place.defined.add(bound)
+
+
+def _function(found: Survey, node: ast.FunctionDef, place: Place, below: list[ast.AST]) -> None:
+    place.defined.add(node.name)
+    below += node.decorator_list
+    if node.returns is not None:
+        found.annotations.append((node.returns, place))
+    inner = Place("function", place, node.name, node.body, place.depth)
+    found.places.append(inner)
+    names = (node.name, place.label) if place.kind == "class" else (node.name,)
+    _parameters(found, node.args, names, inner, below)
+    if place.kind == "class":
+        _own_object(node, inner)
+
+
+def _own_object(node: ast.FunctionDef, inner: Place) -> None:
+    """`self`, where nothing but the object itself can be handed over as that."""
+    first = [*node.args.posonlyargs, *node.args.args]
+    plain = len(first) > len(node.args.defaults) and first[0].annotation is None
+    static = any(type(each) is ast.Name and each.id == "staticmethod" for each in node.decorator_list)
+    if plain and not static and first[0].arg in OWN:
+        inner.parameters.discard(first[0].arg)
+        inner.defined.add(first[0].arg)
+
+
+def _parameters(found: Survey, node: ast.arguments, names: tuple[str, ...], inner: Place, below: list[ast.AST]) -> None:
+    found.functions.append((names, node))
+    every = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+    every += [each for each in (node.vararg, node.kwarg) if each is not None]
+    inner.parameters.update([each.arg for each in every])
+    outer = inner.outer or inner
+    found.annotations += [(each.annotation, outer) for each in every if each.annotation is not None]
+    below += node.defaults
+    below += [each for each in node.kw_defaults if each is not None]
+
+
+def _lambda(found: Survey, node: ast.Lambda, place: Place, below: list[ast.AST]) -> None:
+    found.loops += 1
+    inner = Place("function", place, "", (node.body,), place.depth)
+    found.places.append(inner)
+    _parameters(found, node.args, (), inner, below)
+
+
+def _class(found: Survey, node: ast.ClassDef, place: Place, below: list[ast.AST]) -> None:
+    place.defined.add(node.name)
+    below += (*node.decorator_list, *node.bases, *(word.value for word in node.keywords))
+    found.places.append(Place("class", place, node.name, node.body, place.depth))
+
+
+def _comprehension(
+    found: Survey,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    place: Place,
+    below: list[ast.AST],
+) -> None:
+    found.loops += 1
+    inside: list[ast.AST] = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    for index, each in enumerate(node.generators):
+        found.bindings.append((each.target, each.iter))
+        (inside if index else below).append(each.iter)
+        inside += (each.target, *each.ifs)
+    found.places.append(Place("comprehension", place, "", inside, place.depth))
+
+
+def _slice(_found: Survey, node: ast.Slice, _place: Place, below: list[ast.AST]) -> None:
+    if node.step is not None:
+        raise Unplain
+    below += [each for each in (node.lower, node.upper) if each is not None]
+
+
+def _mapping(_found: Survey, node: ast.Dict, _place: Place, below: list[ast.AST]) -> None:
+    below += [each for each in node.keys if each is not None]
+    below += node.values
+
+
+def _entering(*names: str) -> Callable[[Survey, ast.AST, Place, list[ast.AST]], None]:
+    """Goes on with these members of a node, each a node, a list of them or None."""
+
+    def enter(_found: Survey, node: ast.AST, _place: Place, below: list[ast.AST]) -> None:
+        for name in names:
+            held = getattr(node, name)
+            if type(held) is list:
+                below += held
+            elif held is not None:
+                below.append(held)
+
+    return enter
+
+
+def _unknown(_found: Survey, _node: ast.AST, _place: Place, _below: list[ast.AST]) -> None:
+    raise Unplain
+
+
+class _Table(dict[type[ast.AST], Callable[..., None]]):
+    def __missing__(self, kind: type[ast.AST]) -> Callable[..., None]:
+        return _unknown
+
+
+_KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
+    ast.Constant: (_constant, "value kind"),
+    ast.Attribute: (_attribute, "value attr ctx"),
+    ast.Call: (_call, "func args keywords"),
+    ast.Assign: (_assign, "targets value type_comment"),
+    ast.AnnAssign: (_annotated, "target annotation value simple"),
+    ast.AugAssign: (_grown, "target op value"),
+    ast.BinOp: (_operation, "left op right"),
+    ast.For: (_loop, "target iter body orelse type_comment"),
+    ast.With: (_with, "items body type_comment"),
+    ast.Return: (_result, "value"),
+    ast.Yield: (_result, "value"),
+    ast.ExceptHandler: (_handler, "type name body"),
+    ast.Import: (_import, "names"),
+    ast.ImportFrom: (_import_from, "module names level"),
+    ast.FunctionDef: (_function, "name args body decorator_list returns type_comment"),
+    ast.Lambda: (_lambda, "args body"),
+    ast.ClassDef: (_class, "name bases keywords body decorator_list"),
+    ast.ListComp: (_comprehension, "elt generators"),
+    ast.SetComp: (_comprehension, "elt generators"),
+    ast.GeneratorExp: (_comprehension, "elt generators"),
+    ast.DictComp: (_comprehension, "key value generators"),
+    ast.Slice: (_slice, "lower upper step"),
+    ast.Dict: (_mapping, "keys values"),
+    ast.Expr: (_entering("value"), "value"),
+    ast.If: (_entering("test", "body", "orelse"), "test body orelse"),
+    ast.While: (_entering("test", "body", "orelse"), "test body orelse"),
+    ast.Try: (_entering("body", "handlers", "orelse", "finalbody"), "body handlers orelse finalbody"),
+    ast.Assert: (_entering("test", "msg"), "test msg"),
+    ast.Raise: (_entering("exc", "cause"), "exc cause"),
+    ast.IfExp: (_entering("test", "body", "orelse"), "test body orelse"),
+    ast.BoolOp: (_entering("values"), "op values"),
+    ast.UnaryOp: (_entering("operand"), "op operand"),
+    ast.Compare: (_entering("left", "comparators"), "left ops comparators"),
+    ast.Subscript: (_entering("value", "slice"), "value slice ctx"),
+    ast.Tuple: (_entering("elts"), "elts ctx"),
+    ast.List: (_entering("elts"), "elts ctx"),
+    ast.Set: (_entering("elts"), "elts"),
+    ast.Starred: (_entering("value"), "value ctx"),
+    ast.JoinedStr: (_entering("values"), "values"),
+    ast.FormattedValue: (_entering("value", "format_spec"), "value conversion format_spec"),
+    ast.Pass: (_entering(), ""),
+    ast.Break: (_entering(), ""),
+    ast.Continue: (_entering(), ""),
+}
+"""The nodes that are entered, and the members that each of them has where this was written."""
+_ENTERED = _Table({kind: enter for kind, (enter, members) in _KINDS.items() if kind._fields == tuple(members.split())})
