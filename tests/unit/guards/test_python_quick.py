@@ -1,0 +1,219 @@
+"""The quick look at Python source: what it passes is what the full check finds nothing in."""
+
+import ast
+import random
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from qwed.guards._python import attributes, harmless, survey, tables, values
+from qwed.guards._python.calls import BY_NAME
+from qwed.guards._python.quick import is_plain
+from qwed.guards._python.report import rule_of
+from qwed.guards.code_words import CodeFindings
+from qwed.guards.python_code import _checked, _parse, _unreadable, findings
+from tests.support.recombined import Recombination
+from tests.support.tables import each, rows
+
+TABLES = ("python_attacks", "python_deeds", "python_honest", "python_hostile", "python_fifty_lines")
+FIFTY_LINES = rows("python_fifty_lines.jsonl")
+TO_SYMPY = [
+    'text = "eval(1)"\nprint(simplify(text))',
+    'def made():\n    return "eval(1)"\nprint(simplify(made()))',
+    'def asked(text="eval(1)"):\n    return simplify(text)\nprint(asked())',
+    'def asked(text):\n    return simplify(text)\nprint(asked("eval(1)"))',
+    'for text in ["x", "eval(1)"]:\n    print(simplify(text))',
+    'print([simplify(text) for text in ("x", "eval(1)")])',
+    'class Held:\n    text = "eval(1)"\nprint(simplify(Held.text))',
+    'class Held:\n    def put(self):\n        self.text = "eval(1)"\nprint(simplify(Held().text))',
+    'first = "ev"\nsecond = first + "al(1)"\nprint(simplify(second))',
+    'pair = ("x", "eval(1)")\none, two = pair\nprint(simplify(two), simplify(pair[1]))',
+    'texts = {"a": "eval(1)"}\nprint(simplify(texts["a"]), simplify(texts.get("a")))',
+    'expression = simplify("x")\nprint(expression.subs("x", "eval(1)"))',
+    'expression = simplify("x")\nother = expression\nprint(other.rewrite("eval(1)"))',
+    'run = simplify\nprint(run("eval(1)"))',
+    'run = lambda text: simplify(text)\nprint(run("eval(1)"))',
+    'def hand(function):\n    return function("eval(1)")\nprint(hand(simplify))',
+    'print(simplify(f"ev{1}"), simplify(str(1) + "eval(1)"))',
+    'print(simplify("x" if 1 else "eval(1)"))',
+    'print(simplify(*["eval(1)"]), simplify([["eval(1)"]]), simplify({"x": "eval(1)"}))',
+    'with simplify("x") as text:\n    print(text.doit("eval(1)"))',
+]
+"""Ways in which a text that sympy would run gets to it."""
+
+
+def plain(code: str) -> bool:
+    return is_plain(_parse(code), len(code))
+
+
+def programs(*names: str) -> list[str]:
+    codes = [row["code"] for name in names for row in rows(f"{name}.jsonl") if "code" in row]
+    return [code for code in codes if _unreadable(code) is None and _readable(code)]
+
+
+def _readable(code: str) -> bool:
+    try:
+        _parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def assert_alike(code: str) -> None:
+    alone = _checked(_parse(code))
+    assert findings(code) == alone
+    assert alone == CodeFindings() or not plain(code)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_findings_are_those_of_the_full_check_alone(name):
+    for code in programs(name):
+        assert_alike(code)
+
+
+def test_no_attack_and_no_deed_is_plain_and_many_honest_programs_are():
+    assert not any(map(plain, programs("python_attacks", "python_deeds")))
+    honest = programs("python_honest")
+    assert sum(map(plain, honest)) > len(honest) / 3
+
+
+@each("row", FIFTY_LINES, ids=lambda row: row["name"])
+def test_ordinary_verifications_of_fifty_lines_are_decided_at_one_look(row):
+    assert row["code"].count("\n") in (49, 50)
+    assert plain(row["code"])
+
+
+@each("code", TO_SYMPY)
+def test_a_text_that_may_reach_sympy_is_left_to_the_full_check(code):
+    assert not plain(f"from sympy import simplify\n{code}\n")
+
+
+def _recombined(count: int, seed: int) -> None:
+    known = programs(*TABLES)
+    telling = {part for path in (*tables.RULES, *BY_NAME) for part in path.replace("()", "").split(".")}
+    names = telling | attributes.REACHING | values.REROOTED | tables.BUILTINS | tables.ASSUMED.keys()
+    hosts = [code for code in known if plain(code)] + [row["code"] for row in FIFTY_LINES] * 6
+    small = [code for code in known if len(code) < 6000]
+    seen = 0
+    for code in Recombination(small, hosts, sorted(filter(str.isidentifier, names)), seed).programs(count):
+        if plain(code):
+            seen += 1
+            assert _checked(_parse(code)) == CodeFindings(), code
+    assert seen > count / 10
+
+
+def test_what_is_plain_of_programs_put_together_from_others_means_nothing():
+    _recombined(120, 1)
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_what_is_plain_of_very_many_such_programs_means_nothing(seed):
+    _recombined(5_000, seed)
+
+
+def _library(count: int | None) -> list[Path]:
+    files = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    files += sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[a-su-z]*/*.py"))
+    random.Random(1).shuffle(files)
+    return files[:count]
+
+
+def _check_library(count: int | None) -> None:
+    for file in _library(count):
+        code = file.read_bytes().decode("utf-8", "replace")
+        if len(code) < 20_000 and _readable(code) and plain(code):
+            assert _checked(_parse(code)) == CodeFindings(), file
+
+
+def test_what_is_plain_of_the_standard_library_means_nothing():
+    _check_library(150)
+
+
+@pytest.mark.drill
+def test_what_is_plain_of_all_of_the_standard_library_means_nothing():
+    _check_library(None)
+
+
+HOST = "from decimal import Decimal\nvalue = Decimal(1)\nprint(value)\n{}\n"
+
+
+def test_a_telling_name_in_a_plain_program_makes_it_one_for_the_full_check():
+    assert plain(HOST.format("print(value.sqrt)"))
+    loud = sorted(harmless.LOUD_ATTRIBUTES)
+    assert not [name for name in loud if plain(HOST.format(f"print(value.{name})"))]
+    assert not [name for name in loud if plain(HOST.format(f"print(value.{name}())"))]
+    asked = sorted(harmless.LOUD_NAMES | tables.ASSUMED.keys() | (BY_NAME.keys() & tables.BUILTINS))
+    assert not [name for name in asked if plain(HOST.format(f"print({name})"))]
+    assert not [
+        name for name in sorted(harmless.LOUD_NAMES) if plain(HOST.format(f"def {name}(): pass\nprint({name})"))
+    ]
+
+
+def test_whatever_a_row_does_not_call_harmless_is_left_to_the_full_check():
+    loud = [path for path, rule in tables.RULES.items() if rule != tables.HARMLESS and path not in tables.BUILTINS]
+    left = []
+    for path in loud:
+        module, _, name = path.replace("()", "").rpartition(".")
+        root = path.partition(".")[0].partition("(")[0]
+        written = [f"import {root}\nprint({path})"]
+        written += [f"from {module} import {name}", f"from {module} import {name} as other"] if module else []
+        left += [code for code in written if _readable(code) and plain(HOST.format(code))]
+    # `import package` alone is no finding where the row is of a module below it.
+    assert [code for code in left if _checked(_parse(HOST.format(code))) != CodeFindings()] == []
+
+
+def test_what_a_call_is_judged_by_its_arguments_for_is_left_to_the_full_check():
+    dotted = [path for path in BY_NAME if "()" not in path and "." in path and path not in harmless.OPTION_CALLS]
+    for path in dotted:
+        module, _, name = path.rpartition(".")
+        assert not plain(HOST.format(f"from {module} import {name}\nprint({name})")), path
+        assert not plain(HOST.format(f"import {module}\nprint({path})")), path
+
+
+@each(
+    "code",
+    [
+        'from z3 import Solver\nsolver = Solver()\nname = "x"\nsolver.set(name, "y")',
+        'from z3 import set_param\nset_param("proof.log", "here")',
+        "from z3 import set_param\nset_param(trace=True)",
+        "from z3 import set_param\nrun = set_param\nrun(1)",
+        'import z3\nz3.Solver().set("dump_" + "models", 1)',
+        "import z3\nrun = z3.set_param\nrun(1)",
+    ],
+)
+def test_an_option_of_z3_that_may_name_a_file_is_left_to_the_full_check(code):
+    assert not plain(code)
+
+
+def test_a_node_that_is_not_in_the_table_is_left_to_the_full_check():
+    kinds = {kind for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.stmt | ast.expr)}
+    current = {kind for kind in kinds if not (kind.__doc__ or "").startswith("Deprecated")}
+    unknown = current - survey._ENTERED.keys() - {ast.Name}
+    assert {ast.Match, ast.Global, ast.Nonlocal, ast.Delete, ast.NamedExpr, ast.AsyncFunctionDef} <= unknown
+    for kind in unknown:
+        with pytest.raises(survey.Unplain):
+            survey.survey(ast.Module([kind()], []))
+
+
+def test_only_a_node_with_the_members_it_is_known_by_is_entered():
+    assert all(kind._fields == tuple(members.split()) for kind, (_, members) in survey._KINDS.items())
+
+
+def test_plain_builtins_are_those_that_no_row_and_no_call_speaks_of():
+    assert {"print", "len", "range", "sum", "isinstance", "super", "type"} <= harmless.PLAIN_BUILTINS
+    assert harmless.PLAIN_BUILTINS.isdisjoint({"open", "eval", "getattr", "vars", "locals", "globals", "dir"})
+    assert all(rule_of(name) == tables.HARMLESS for name in harmless.PLAIN_BUILTINS)
+
+
+@pytest.mark.parametrize("count", [5, 25, 130])
+def test_a_value_handed_on_from_function_to_function_is_followed_to_the_end(count):
+    chain = "".join(f"def f{n}(a):\n    return f{n + 1}(a)\n" for n in range(count))
+    used = f"import pathlib\n{chain}def f{count}(a):\n    return a.joinpath('b').unlink()\nf0(pathlib.Path('a'))\n"
+    found = findings(used)
+    assert found.syntax_error is None
+    assert "DELETE" in {effect.kind for effect in found.effects}
+    assert (
+        findings(f"import numpy\n{chain}def f{count}(a):\n    return a.mean()\nf0(numpy.ones(3))\n") == CodeFindings()
+    )
