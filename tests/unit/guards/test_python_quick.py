@@ -87,6 +87,22 @@ def test_ordinary_verifications_of_fifty_lines_are_decided_at_one_look(row):
 @each("code", TO_SYMPY)
 def test_a_text_that_may_reach_sympy_is_left_to_the_full_check(code):
     assert not plain(f"from sympy import simplify\n{code}\n")
+    assert not plain(f"from sympy import *\n{code}\n")
+    assert not plain(f"import sympy\n{code.replace('simplify', 'sympy.simplify')}\n")
+
+
+def test_a_method_that_runs_text_is_left_to_the_full_check_whatever_is_imported_of_sympy():
+    for line in ("import sympy", "from sympy import *", "from sympy import pi", "import sympy.geometry as g"):
+        assert not plain(f"{line}\ndef given(value):\n    return value.subs('eval(1)', 2)\n")
+
+
+def test_a_library_that_gives_all_of_its_names_is_judged_by_those_that_are_used():
+    assert plain("from z3 import *\nx = Int('x')\ns = Solver()\ns.add(x > 1)\nprint(s.check() == sat)\n")
+    assert plain("from sympy import *\nx = symbols('x')\nprint(diff(x**2, x))\n")
+    assert not plain("from z3 import *\nopen_log('here')\n")
+    assert not plain("from sympy import *\npreview(1)\n")
+    assert not plain("from sympy import *\nfrom z3 import *\nprint(1)\n")
+    assert not plain("from decimal import *\nprint(eval)\n")
 
 
 def _recombined(count: int, seed: int) -> None:

@@ -3,7 +3,13 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from qwed.guards._python.attributes import DANGEROUS_METHODS, DOUBTFUL_METHODS, REACHING, TELLING_METHODS
+from qwed.guards._python.attributes import (
+    ATTRIBUTE_CALLS,
+    DANGEROUS_METHODS,
+    DOUBTFUL_METHODS,
+    REACHING,
+    TELLING_METHODS,
+)
 from qwed.guards._python.calls import BY_NAME
 from qwed.guards._python.look import LIBRARIES
 from qwed.guards._python.report import rule_of
@@ -25,7 +31,9 @@ PLAIN_BUILTINS = frozenset(
 """Names of the language that do nothing by themselves."""
 LOUD_NAMES = DANGEROUS_BUILTINS | {"open"}
 """Mean what they mean even where the program binds them."""
-LOUD_ATTRIBUTES = REACHING | DANGEROUS_METHODS.keys() | TELLING_METHODS.keys() | REROOTED | {"format", "format_map"}
+LOUD_ATTRIBUTES = (
+    REACHING | ATTRIBUTE_CALLS | DANGEROUS_METHODS.keys() | TELLING_METHODS.keys() | REROOTED | {"format", "format_map"}
+)
 """Tell something whatever they are an attribute of."""
 
 

@@ -15,7 +15,7 @@ from qwed.guards._python.look import OBFUSCATORS, names_module
 from qwed.guards._python.option_texts import options_are_plain
 from qwed.guards._python.pure import CONSTANTS, FUNCTIONS
 from qwed.guards._python.survey import OWN, Place, Survey, Unplain, survey
-from qwed.guards._python.tables import KNOWN
+from qwed.guards._python.tables import KNOWN, RULES
 from qwed.guards._python.text_calls import OPTION_CALLS
 from qwed.guards._python.values import MAX_PATHS, REROOTED
 
@@ -35,8 +35,8 @@ def is_plain(tree: ast.Module, length: int) -> bool:
         return False
     try:
         found = survey(tree)
-        imports = _imports(found)
         _annotations(found)
+        imports = _imports(found)
     except Unplain:
         return False
     return _few(found, imports) and _names(found) and _attributes(found, imports) and _texts(found, imports)
@@ -44,12 +44,32 @@ def is_plain(tree: ast.Module, length: int) -> bool:
 
 def _imports(found: Survey) -> Imports:
     bound: Imports = {}
+    stars = [module for module, name, _ in found.imports if name == "*"]
     for module, name, given in found.imports:
-        row = imported(module, name, given)
-        if row is None:
-            raise Unplain
-        bound.setdefault(given or module.partition(".")[0], []).append(row)
+        if name != "*":
+            bound.setdefault(given or module.partition(".")[0], []).append(_row(module, name, given))
+    if stars:
+        _row(stars[0], "", stars[0])
+        _from_star(found, stars, bound)
     return bound
+
+
+def _row(module: str, name: str, given: str) -> Imported:
+    row = imported(module, name, given)
+    if row is None:
+        raise Unplain
+    return row
+
+
+def _from_star(found: Survey, stars: list[str], bound: Imports) -> None:
+    """Take every name that nothing else binds for one of the library that gives all of its own."""
+    if len(stars) > 1:
+        raise Unplain
+    asked = {name for place in found.places for name in place.loaded | place.called if not _resolved(place, name)}
+    told = {name for place in found.places for name in place.loaded | place.called if f"{stars[0]}.{name}" in RULES}
+    for name in asked | told:
+        bound.setdefault(name, []).append(_row(stars[0], name, name))
+    found.places[0].defined |= asked
 
 
 def _annotations(found: Survey) -> None:
@@ -127,11 +147,16 @@ def _attributes(found: Survey, imports: Imports) -> bool:
     asked = found.attributes | found.methods
     if not asked.isdisjoint(LOUD_ATTRIBUTES) or not found.words.isdisjoint(_LOUD_WORDS):
         return False
-    roots = {row.root for rows in imports.values() for row in rows}
-    roots.update(module.partition(".")[0] for module, _, _ in found.imports)
+    roots = _roots(found, imports)
     if any(not asked.isdisjoint(LOUD_BESIDE.get(root, ())) for root in roots):
         return False
     return not found.own or _own(found, imports, asked)
+
+
+def _roots(found: Survey, imports: Imports) -> set[str]:
+    """The libraries that are used, by every name they have."""
+    named = {row.root for rows in imports.values() for row in rows}
+    return named.union(module.partition(".")[0] for module, _, _ in found.imports)
 
 
 def _own(found: Survey, imports: Imports, asked: set[str]) -> bool:
@@ -145,7 +170,7 @@ def _own(found: Survey, imports: Imports, asked: set[str]) -> bool:
 def _texts(found: Survey, imports: Imports) -> bool:
     if any(text in INNER or names_module(text) or reaching_format(text) for text in found.texts):
         return False
-    roots = {row.root for rows in imports.values() for row in rows}
+    roots = _roots(found, imports)
     if "z3" in roots and not _options(found, imports):
         return False
     return "sympy" not in roots or _formulas(found, imports, roots)

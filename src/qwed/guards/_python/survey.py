@@ -106,6 +106,9 @@ def _attribute(found: Survey, node: ast.Attribute, _place: Place, below: list[as
 
 
 def _private(found: Survey, held: ast.expr, name: str) -> None:
+    """A name between two underscores on each side is anybody's, any other with one is the object's own."""
+    if name[:2] == "__" and name[-2:] == "__":
+        return
     if type(held) is not ast.Name or held.id not in OWN or name[:2] == "__":
         raise Unplain
     found.own.add(held.id)
