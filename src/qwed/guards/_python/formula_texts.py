@@ -37,6 +37,10 @@ class _Made(NamedTuple):
     names: set[str]
 
 
+_PLAIN = _Made(False, set())
+_WRITTEN = frozenset({str, bytes})
+
+
 class _Sources:
     """What each name is made of."""
 
@@ -99,13 +103,16 @@ def _is_plain(part: ast.expr, names: Names, texts: set[str]) -> bool:
         return part.id not in texts  # type: ignore[attr-defined]  # a name
     if kind is ast.Constant:
         return type(part.value) is not str or is_formula(part.value)  # type: ignore[attr-defined]  # a constant
+    if kind in _SEQUENCES:
+        return all(_is_plain(each, names, texts) for each in part.elts)  # type: ignore[attr-defined]  # a sequence
     if kind in _HOLDERS:
         return all(_is_plain(each, names, texts) for each in parts([part]))
     made = _made((part,), names)
     return not made.text and made.names.isdisjoint(texts)
 
 
-_HOLDERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred)
+_SEQUENCES = frozenset({ast.List, ast.Tuple, ast.Set})
+_HOLDERS = frozenset({ast.Dict, ast.Starred})
 
 
 def _is_formula_call(func: ast.expr, names: Names, formulas: set[str]) -> bool:
@@ -115,14 +122,15 @@ def _is_formula_call(func: ast.expr, names: Names, formulas: set[str]) -> bool:
 
 def _made(nodes: Iterable[ast.AST], names: Names) -> _Made:
     """What these are made of, without what their names are bound to."""
-    text, used = False, set[str]()
+    text = False
+    used: set[str] = set()
     pending = list(nodes)
     for node in pending:
         kind = type(node)
         if kind is ast.Name:
             used.add(node.id)  # type: ignore[attr-defined]  # a name
         elif kind is ast.Constant:
-            text = text or type(node.value) in (str, bytes)  # type: ignore[attr-defined]  # a constant
+            text = text or type(node.value) in _WRITTEN  # type: ignore[attr-defined]  # a constant
         elif kind is ast.BinOp:
             pending += (node.left, node.right)  # type: ignore[attr-defined]  # an operation
         elif kind is ast.Call:
@@ -134,7 +142,7 @@ def _made(nodes: Iterable[ast.AST], names: Names) -> _Made:
 
 def _other(node: ast.AST, used: set[str], pending: list[ast.AST]) -> bool:
     """Go on with the parts of a node; whether it is a text by itself."""
-    if isinstance(node, ast.Attribute):
+    if type(node) is ast.Attribute:
         used.add(node.attr)
     for member in TELLING[type(node)]:
         held = getattr(node, member)
@@ -142,7 +150,11 @@ def _other(node: ast.AST, used: set[str], pending: list[ast.AST]) -> bool:
             pending += [each for each in held if each is not None]
         elif isinstance(held, ast.AST):
             pending.append(held)
-    return isinstance(node, ast.JoinedStr | ast.Lambda)
+    return type(node) in _TEXTS
+
+
+_TEXTS = frozenset({ast.JoinedStr, ast.Lambda})
+"""A lambda is taken for what it may give back."""
 
 
 def _call(node: ast.Call, names: Names, used: set[str], pending: list[ast.AST]) -> bool:
@@ -175,7 +187,7 @@ def _root(node: ast.expr) -> str:
 def _sources(found: Survey, names: Names) -> _Sources:
     sources = _Sources()
     for target, value in found.bindings:
-        made = _made((value,), names)
+        made = _PLAIN if type(value) is ast.Constant and type(value.value) not in _WRITTEN else _made((value,), names)
         for name in [target.id] if type(target) is ast.Name else _targets(target):
             sources.add(name, made)
     for label, value in found.results:

@@ -15,7 +15,7 @@ from qwed.guards._python.look import OBFUSCATORS, names_module
 from qwed.guards._python.option_texts import options_are_plain
 from qwed.guards._python.pure import CONSTANTS, FUNCTIONS
 from qwed.guards._python.survey import OWN, Place, Survey, Unplain, survey
-from qwed.guards._python.tables import KNOWN, RULES
+from qwed.guards._python.tables import BUILTINS, KNOWN, RULES
 from qwed.guards._python.text_calls import OPTION_CALLS
 from qwed.guards._python.values import MAX_PATHS, REROOTED
 
@@ -63,9 +63,10 @@ def _row(module: str, name: str, given: str) -> Imported:
 
 def _from_star(found: Survey, stars: list[str], bound: Imports) -> None:
     """Take every name that nothing else binds for one of the library that gives all of its own."""
-    if len(stars) > 1:
-        raise Unplain
     asked = {name for place in found.places for name in place.loaded | place.called if not _resolved(place, name)}
+    # A name of the language stays one.
+    if len(stars) > 1 or not asked.isdisjoint(BUILTINS):
+        raise Unplain
     told = {name for place in found.places for name in place.loaded | place.called if f"{stars[0]}.{name}" in RULES}
     for name in asked | told:
         bound.setdefault(name, []).append(_row(stars[0], name, name))
@@ -183,8 +184,10 @@ def _options(found: Survey, imports: Imports) -> bool:
 
 def _formulas(found: Survey, imports: Imports, roots: set[str]) -> bool:
     called = found.methods.union(*(place.called for place in found.places))
-    asked = called.union(found.attributes, (row.path.rpartition(".")[2] for rows in imports.values() for row in rows))
-    if "lambdify" in asked or not called.isdisjoint(OBFUSCATORS) or not roots.isdisjoint(_TEXT_LIBRARIES):
+    given = {row.path for rows in imports.values() for row in rows}
+    if "lambdify" in called or "lambdify" in found.attributes or any(path.endswith(".lambdify") for path in given):
+        return False
+    if not called.isdisjoint(OBFUSCATORS) or not roots.isdisjoint(_TEXT_LIBRARIES):
         return False
     own = set().union(*(place.stored | place.parameters for place in found.places))
     folded = {name for name, rows in imports.items() if any(row.path in FUNCTIONS for row in rows)}
