@@ -39,6 +39,15 @@ TO_SYMPY = [
     'print(simplify(f"ev{1}"), simplify(str(1) + "eval(1)"))',
     'print(simplify("x" if 1 else "eval(1)"))',
     'print(simplify(*["eval(1)"]), simplify([["eval(1)"]]), simplify({"x": "eval(1)"}))',
+    'print([simplify][0]("eval(1)"), (simplify or None)("eval(1)"))',
+    'print(list(map(simplify, ["eval(1)"])))',
+    'run = map\nprint(list(run(simplify, ["eval(1)"])))',
+    'from functools import partial\nprint(partial(simplify, "eval(1)")())',
+    'from functools import partial as later\nprint(later(simplify, "eval(1)")())',
+    'made = simplify("x")\nprint(made["eval(1)"])',
+    'made = simplify("x")\nmade[0] = "eval(1)"',
+    'made = simplify("x")\nfor made[0] in ["eval(1)"]:\n    print(made)',
+    'made = simplify("x")\none, (made[0], two) = 1, ("eval(1)", 2)',
     'with simplify("x") as text:\n    print(text.doit("eval(1)"))',
 ]
 """Ways in which a text that sympy would run gets to it."""

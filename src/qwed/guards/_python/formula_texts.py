@@ -5,14 +5,14 @@ gives back is no text of the program.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from qwed.guards._python import pure
 from qwed.guards._python.children import TELLING
-from qwed.guards._python.survey import Survey
+from qwed.guards._python.places import Survey
 from qwed.guards._python.tables import words
-from qwed.guards._python.text_calls import ON_FORMULAS, is_formula, parts
+from qwed.guards._python.text_calls import CALLING, ON_FORMULAS, is_formula, parts
 
 _MAKES_TEXT = words("str repr chr hex format bytes bytearray ascii bin oct input")
 _FOLDED = frozenset(path.rpartition(".")[2] for path in pure.FUNCTIONS if "." in path)
@@ -68,33 +68,64 @@ class _Sources:
 
 
 def formulas_are_plain(found: Survey, names: Names) -> bool:
-    """Whether every text that a call of sympy may be given is written out there and plain."""
+    """Whether every text that sympy may be given is written out there and plain."""
     sources = _sources(found, names)
     texts = sources.made_of(set(sources.texts))
     formulas: set[str] | None = None
-    for call in found.calls:
-        if not _may_be_formula(call.func, names) or _given_plainly(call, names, texts):
+    for holders, given in (*_calls(found, names), *_kept(found)):
+        if all(_is_plain(part, names, texts) for part in given):
             continue
         formulas = sources.made_of(set(names.sympy)) if formulas is None else formulas
-        if _is_formula_call(call.func, names, formulas):
+        if not holders or not _made(holders, names).names.isdisjoint(formulas):
             return False
     return True
 
 
+Given = tuple[Sequence[ast.expr], Sequence[ast.expr]]
+"""What is sympy's if one of these is, or in any case where there are none, and what it is given."""
+
+
+def _calls(found: Survey, names: Names) -> Iterator[Given]:
+    """Every call that may be one of sympy."""
+    for call in found.calls:
+        func = call.func
+        given = [*call.args, *[word.value for word in call.keywords]] if call.keywords else call.args
+        called = _called(func)
+        if called in _CALLERS:
+            yield given or [func], given
+        elif (not called and type(func) is not ast.Lambda) or (type(func) is ast.Attribute and called in ON_FORMULAS):
+            yield (), given
+        elif called and _may_be_formula(func, names):
+            yield (func,), given
+
+
 def _may_be_formula(func: ast.expr, names: Names) -> bool:
-    if type(func) is ast.Name:
-        return func.id in names.sympy or func.id in names.own
-    if type(func) is not ast.Attribute:
-        return False
     root = _root(func)
-    return root in names.sympy or root not in names.opaque or func.attr in ON_FORMULAS
+    if type(func) is ast.Name:
+        return root in names.sympy or root in names.own
+    return root in names.sympy or root not in names.opaque
 
 
-def _given_plainly(call: ast.Call, names: Names, texts: set[str]) -> bool:
-    given = call.args
-    if call.keywords:
-        given = [*given, *[word.value for word in call.keywords]]
-    return all(_is_plain(part, names, texts) for part in given)
+def _kept(found: Survey) -> Iterator[Given]:
+    """Whatever is indexed, and what is put there."""
+    for node in found.subscripts:
+        yield (node.value,), (node.slice,)
+    for target, value in found.bindings:
+        if type(target) is not ast.Name:
+            held = [each.value for each in parts([target]) if isinstance(each, ast.Subscript)]
+            if held:
+                yield held, (value,)
+
+
+_CALLERS = frozenset(path.rpartition(".")[2] for path in CALLING)
+"""They call what they are given."""
+
+
+def calls_what_it_is_given(found: Survey, paths: dict[str, set[str]]) -> bool:
+    """Whether such a function is used under another name, or handed on itself; `paths` are what imports bind."""
+    renamed = any(name not in _CALLERS and not of.isdisjoint(CALLING) for name, of in paths.items())
+    asked = found.attributes.union(*(place.loaded for place in found.places))
+    return renamed or not asked.isdisjoint(_CALLERS)
 
 
 def _is_plain(part: ast.expr, names: Names, texts: set[str]) -> bool:
@@ -113,11 +144,6 @@ def _is_plain(part: ast.expr, names: Names, texts: set[str]) -> bool:
 
 _SEQUENCES = frozenset({ast.List, ast.Tuple, ast.Set})
 _HOLDERS = frozenset({ast.Dict, ast.Starred})
-
-
-def _is_formula_call(func: ast.expr, names: Names, formulas: set[str]) -> bool:
-    on_formula = isinstance(func, ast.Attribute) and func.attr in ON_FORMULAS
-    return on_formula or not _made((func,), names).names.isdisjoint(formulas)
 
 
 def _made(nodes: Iterable[ast.AST], names: Names) -> _Made:

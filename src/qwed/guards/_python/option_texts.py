@@ -2,7 +2,7 @@
 
 import ast
 
-from qwed.guards._python.survey import Survey
+from qwed.guards._python.places import Survey
 from qwed.guards._python.text_calls import OPTION_CALLS, names_file
 
 _LAST = frozenset(path.rpartition(".")[2] for path in OPTION_CALLS)

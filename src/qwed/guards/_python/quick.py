@@ -9,12 +9,13 @@ from qwed.guards._python.annotations import may_hold_code
 from qwed.guards._python.attributes import INNER
 from qwed.guards._python.calls import RISKY_WORDS
 from qwed.guards._python.check import reaching_format
-from qwed.guards._python.formula_texts import Names, formulas_are_plain
+from qwed.guards._python.formula_texts import Names, calls_what_it_is_given, formulas_are_plain
 from qwed.guards._python.harmless import LOUD_ATTRIBUTES, LOUD_BESIDE, LOUD_NAMES, PLAIN_BUILTINS, Imported, imported
 from qwed.guards._python.look import OBFUSCATORS, names_module
 from qwed.guards._python.option_texts import options_are_plain
+from qwed.guards._python.places import Place, Survey, Unplain
 from qwed.guards._python.pure import CONSTANTS, FUNCTIONS
-from qwed.guards._python.survey import OWN, Place, Survey, Unplain, survey
+from qwed.guards._python.survey import OWN, survey
 from qwed.guards._python.tables import BUILTINS, KNOWN, RULES
 from qwed.guards._python.text_calls import OPTION_CALLS
 from qwed.guards._python.values import MAX_PATHS, REROOTED
@@ -184,12 +185,17 @@ def _options(found: Survey, imports: Imports) -> bool:
 
 def _formulas(found: Survey, imports: Imports, roots: set[str]) -> bool:
     called = found.methods.union(*(place.called for place in found.places))
-    given = {row.path for rows in imports.values() for row in rows}
-    if "lambdify" in called or "lambdify" in found.attributes or any(path.endswith(".lambdify") for path in given):
+    paths = {name: {row.path for row in rows} for name, rows in imports.items()}
+    last = {path.rpartition(".")[2] for of in paths.values() for path in of}
+    if "lambdify" in called | found.attributes | last:
         return False
-    if not called.isdisjoint(OBFUSCATORS) or not roots.isdisjoint(_TEXT_LIBRARIES):
+    if (
+        not called.isdisjoint(OBFUSCATORS)
+        or not roots.isdisjoint(_TEXT_LIBRARIES)
+        or calls_what_it_is_given(found, paths)
+    ):
         return False
     own = set().union(*(place.stored | place.parameters for place in found.places))
-    folded = {name for name, rows in imports.items() if any(row.path in FUNCTIONS for row in rows)}
+    folded = {name for name, of in paths.items() if not of.isdisjoint(FUNCTIONS)}
     sympy = frozenset(name for name, rows in imports.items() if any(row.root == "sympy" for row in rows))
     return formulas_are_plain(found, Names(frozenset(imports.keys() - own - folded), sympy, frozenset(own)))

@@ -4,68 +4,13 @@ Scopes are told apart, the order of bindings and the values of names are not.
 """
 
 import ast
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+
+from qwed.guards._python.places import Place, Survey, Unplain
 
 OWN = ("self", "cls")
 MAX_DEPTH = 50
 """Levels of a tree; the full check follows names through a few more."""
-
-
-class Unplain(Exception):
-    """The program holds something that only the full check can judge."""
-
-
-@dataclass(eq=False, slots=True)
-class Place:
-    """A module, class, function or comprehension: the names it binds and those it asks for."""
-
-    kind: str
-    outer: "Place | None"
-    label: str
-    level: Iterable[ast.AST]
-    depth: int
-    defined: set[str] = field(default_factory=set)
-    """By an import, a function or a class."""
-    stored: set[str] = field(default_factory=set)
-    parameters: set[str] = field(default_factory=set)
-    loaded: set[str] = field(default_factory=set)
-    called: set[str] = field(default_factory=set)
-    """Asked for as the function of a call; `loaded` has the others."""
-
-    def binds(self, name: str) -> bool:
-        """Whether `name` is one of its own."""
-        return name in self.stored or name in self.defined or name in self.parameters
-
-
-@dataclass(slots=True)
-class Survey:
-    """What a program consists of."""
-
-    places: list[Place]
-    attributes: set[str] = field(default_factory=set)
-    methods: set[str] = field(default_factory=set)
-    """Attributes that are the function of a call; `attributes` has the others."""
-    own: set[str] = field(default_factory=set)
-    """Private attributes that a method asks of its own object."""
-    fields: set[str] = field(default_factory=set)
-    """Attributes that are set."""
-    words: set[str] = field(default_factory=set)
-    """Keywords of calls."""
-    texts: list[str] = field(default_factory=list)
-    """Those with an underscore."""
-    imports: list[tuple[str, str, str]] = field(default_factory=list)
-    """Module, name in it or nothing, and the name it is given here."""
-    calls: list[ast.Call] = field(default_factory=list)
-    bindings: list[tuple[ast.expr, ast.expr]] = field(default_factory=list)
-    """Targets and what they are set to, or run over."""
-    results: list[tuple[str, ast.expr]] = field(default_factory=list)
-    """What the functions of a name give back."""
-    functions: list[tuple[tuple[str, ...], ast.arguments]] = field(default_factory=list)
-    """The names that a function is called by, and its parameters."""
-    annotations: list[tuple[ast.expr, Place]] = field(default_factory=list)
-    loops: int = 0
-    """Comprehensions and lambdas."""
 
 
 def survey(tree: ast.Module) -> Survey:
@@ -271,6 +216,11 @@ def _comprehension(
     found.places.append(Place("comprehension", place, "", inside, place.depth))
 
 
+def _subscript(found: Survey, node: ast.Subscript, _place: Place, below: list[ast.AST]) -> None:
+    found.subscripts.append(node)
+    below += (node.value, node.slice)
+
+
 def _slice(_found: Survey, node: ast.Slice, _place: Place, below: list[ast.AST]) -> None:
     if node.step is not None:
         raise Unplain
@@ -339,7 +289,7 @@ _KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
     ast.BoolOp: (_entering("values"), "op values"),
     ast.UnaryOp: (_entering("operand"), "op operand"),
     ast.Compare: (_entering("left", "comparators"), "left ops comparators"),
-    ast.Subscript: (_entering("value", "slice"), "value slice ctx"),
+    ast.Subscript: (_subscript, "value slice ctx"),
     ast.Tuple: (_entering("elts"), "elts ctx"),
     ast.List: (_entering("elts"), "elts ctx"),
     ast.Set: (_entering("elts"), "elts"),
