@@ -33,10 +33,12 @@ class Catalogue:
         self._known: Screened | None = None
         self._passed: dict[str, Tool] = {}
         self._listed = float("-inf")
+        self._changes = 0
 
     def stale(self) -> None:
         """What was listed no longer holds: the next to ask lists anew."""
         self._listed = float("-inf")
+        self._changes += 1
 
     async def tools(self) -> tuple[Tool, ...]:
         """The tools that passed, listed anew; Unanswered where the server does not list them."""
@@ -74,12 +76,13 @@ class Catalogue:
         async with self._turn:
             if self._known is not None and self._listed > since:
                 return self._known  # somebody listed while we waited for our turn
-            begun = anyio.current_time()
+            begun, changes = anyio.current_time(), self._changes
             tools = await self._upstream.tools()
             screened = await self._screened(tools)
             before, self._known = self._known, screened
             self._passed = {tool.name: tool for tool in screened.passed}
-            self._listed = begun
+            # What changed while it was listed may not be in it.
+            self._listed = begun if changes == self._changes else float("-inf")
         if before != screened:
             await self._changed(screened)
         return screened

@@ -156,7 +156,7 @@ def _made(nodes: Iterable[ast.AST], names: Names) -> _Made:
         if kind is ast.Name:
             used.add(node.id)  # type: ignore[attr-defined]  # a name
         elif kind is ast.Constant:
-            text = text or type(node.value) in _WRITTEN  # type: ignore[attr-defined]  # a constant
+            text = text or type(node.value) in _WRITTEN  # type: ignore[attr-defined,operator]  # a constant
         elif kind is ast.BinOp:
             pending += (node.left, node.right)  # type: ignore[attr-defined]  # an operation
         elif kind is ast.Call:
