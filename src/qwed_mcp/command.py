@@ -55,13 +55,15 @@ def say(text: object) -> None:
 def serve(place: "Place | None") -> int:
     """Serve over stdio, or at a place over HTTP."""
     from qwed.settings import SettingsError
-    from qwed_mcp.settings import mcp_settings_from
+    from qwed_mcp.settings import NONE, mcp_settings_from
 
     try:
         settings = mcp_settings_from()
     except SettingsError as error:
         sorry(error)
     _require_trusted_skill(settings)
+    if settings.sandbox == NONE:
+        say(f"{PROGRAM}: warning: QWED_MCP_SANDBOX=none: scripts run as this user, with all that it can reach")
     return _serve_stdio(settings) if place is None else _serve_http(settings, place)
 
 

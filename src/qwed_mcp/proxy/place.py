@@ -18,7 +18,9 @@ def directory(name: str) -> Path:
     """The directory of one server: made at need; Unusable where it cannot be had."""
     try:
         place = from_home("~/.qwed/mcp") / name
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Each by itself: those that are made on the way have whatever mode the umask leaves.
+        for each in (place.parent.parent, place.parent, place):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
         if stat.S_IMODE(place.stat().st_mode) & 0o077:
             place.chmod(0o700)
     except NoHome as error:

@@ -16,6 +16,7 @@ from mcp_types import (
     Tool,
 )
 
+from qwed_mcp.command import PROGRAM, say
 from qwed_mcp.definitions.held import Held
 from qwed_mcp.proxy.answers import failed, passed, refused
 from qwed_mcp.proxy.asking import Asker, Proposed, Tell
@@ -30,6 +31,7 @@ from qwed_mcp.proxy.upstream import Unanswered, Upstream
 from qwed_sdk.calls.checks import Permit, Refusal
 
 Ctx = ServerRequestContext[Any, Any]
+_SHOWN = 128
 
 
 class Relay:
@@ -90,11 +92,13 @@ class Relay:
         if not self._inputs.answers(params):
             return Refusal(whole, "answers pass only to what the server asked about this very call")
         found = await self._catalogue.find(params.name)
+        if isinstance(found, Tool):
+            return found
+        # The kernel is not asked, so this is the only trace of it.
+        say(f"{PROGRAM}: a call of `{whole[:_SHOWN]}` is refused: {'it is held' if found else 'there is no such tool'}")
         if isinstance(found, Held):
             return self._releases.refusal(found, whole)
-        if found is None:
-            return Refusal(whole, "the server lists no tool of this name")
-        return found
+        return Refusal(whole, "the server lists no tool of this name")
 
     async def _sent(
         self, ctx: Ctx, params: CallToolRequestParams, permit: Permit

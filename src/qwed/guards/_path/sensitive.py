@@ -37,6 +37,7 @@ _DIRECTORIES = (
     "snowsql",
     "password-store",
     "terraform\\.d",
+    "qwed",
     "secrets",
     "vault",
     "electrum",

@@ -15,6 +15,7 @@ import msgspec
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, verification_of
 from qwed.kernel.case import Case
 from qwed.kernel.judging.content import read_content
+from qwed.kernel.judging.judges import CARRIED, LEAVES
 from qwed.kernel.judging.told import at_place
 from qwed.kernel.keeping.hiding import Hiding
 from qwed.kernel.keeping.masking import masked
@@ -22,7 +23,7 @@ from qwed.kernel.keeping.payload import Payload, encoded, shown_action
 from qwed.kernel.tools import TOOL_CALL, text_of
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.agent import Agent
-from qwed.words import Decision, EffectKind, ErrorCode, Risk, Status
+from qwed.words import Decision, EffectKind, ErrorCode, Risk, Status, Verdict
 
 REMEMBERED = 20_000
 LARGEST = 4_096
@@ -95,7 +96,7 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
         keeps_secret=secret,
-        violation=case.verdict is not None and not UNPUNISHED.issuperset(case.verdict.violations),
+        violation=case.verdict is not None and _punished(case, case.verdict),
         policy_hash=_policy_hash(case) if subject is not None else None,
         tool_name=tool_name,
         risk_assessment=_assessment_of(case, decision) if called else None,
@@ -103,6 +104,14 @@ def conclude(case: Case, refusal: Answer | None) -> Judgement:
         payload=payload,
         kept=encoded(payload),
     )
+
+
+def _punished(case: Case, verdict: Verdict) -> bool:
+    """Whether trust is lost over it. Of a tool that nobody described it is a guess that it runs what it was given:
+    that is reason enough to refuse the call, and not to hold it against the agent."""
+    found = {*verdict.violations} - UNPUNISHED
+    guessed = case.subject.custom and case.subject.told is not None
+    return bool(found & {CARRIED, LEAVES} if guessed else found)
 
 
 def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, ...] | None:

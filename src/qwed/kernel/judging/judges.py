@@ -14,6 +14,8 @@ from qwed.kernel.tools import ONLY_READ, PATH, TOOL, text_of, words_of
 from qwed.words import LEAVING, Effect, EffectKind, Status, Verdict
 from qwed.words.tool_name import bare
 
+CARRIED, LEAVES = "secret in parameters", "secret leaving"
+"""The violations that are told of what a call carries and reads, whoever judged it."""
 WRITES = WRITING | MOVING | COPYING
 
 
@@ -119,9 +121,9 @@ def refuse_secrets(case: Case, verdict: Verdict) -> Verdict:
     if case.content.secrets and (leaves or case.subject.is_tool):
         kinds = ", ".join(case.content.secrets)
         message = f"the action carries a secret ({kinds}): pass a reference to it instead"
-        return _leaking(verdict, message, "secret in parameters", Effect(EffectKind.SECRET, kinds))
+        return _leaking(verdict, message, CARRIED, Effect(EffectKind.SECRET, kinds))
     if leaves and verdict.status is not Status.BLOCKED and any(map(_reads_secret, verdict.effects)):
-        return _leaking(verdict, "it reads secrets and talks to another machine", "secret leaving")
+        return _leaking(verdict, "it reads secrets and talks to another machine", LEAVES)
     return verdict
 
 
