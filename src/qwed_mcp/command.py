@@ -55,6 +55,7 @@ def say(text: object) -> None:
 def serve(place: "Place | None") -> int:
     """Serve over stdio, or at a place over HTTP."""
     from qwed.settings import SettingsError
+    from qwed_mcp.decisions import log
     from qwed_mcp.settings import NONE, mcp_settings_from
 
     try:
@@ -63,7 +64,7 @@ def serve(place: "Place | None") -> int:
         sorry(error)
     _require_trusted_skill(settings)
     if settings.sandbox == NONE:
-        say(f"{PROGRAM}: warning: QWED_MCP_SANDBOX=none: scripts run as this user, with all that it can reach")
+        log("warning", message="QWED_MCP_SANDBOX=none: scripts run as this user, with all that it can reach")
     return _serve_stdio(settings) if place is None else _serve_http(settings, place)
 
 

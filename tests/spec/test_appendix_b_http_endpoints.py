@@ -214,7 +214,8 @@ def test_the_document_names_the_fields_that_are_read(document: Json) -> None:
     assert names("ContextShape") == set(Context.__struct_fields__)
     assert names("OptionsShape") == set(Options.__struct_fields__)
     assert names("BudgetShape") == {*MONEY_LIMITS, *COUNT_LIMITS}
-    assert names("ActionShape") == {"type", "action_type", "query", "code", "target", "parameters", "tool", "cost"}
+    stated = {"cost", "effects"}
+    assert names("ActionShape") == stated | {"type", "action_type", "query", "code", "target", "parameters", "tool"}
     profile = {"name", "principal_id", "type", "description", "framework", "model"}
     assert names("RegisterShape") == profile | {"permissions", "budget", "trust_level"}
     assert shapes.RegisterShape.__struct_config__.forbid_unknown_fields

@@ -58,4 +58,4 @@ def _waiting(session: Session) -> dict[str, str] | None:
 
 
 def _is_release(approval: dict[str, Any]) -> bool:
-    return bool(approval["action"]["tool"] == "release_tool_definition")
+    return bool(approval["action"].get("tool") == "release_tool_definition")
