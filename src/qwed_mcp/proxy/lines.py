@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
 from qwed_mcp.proxy.pace import Turns
 
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 Read = Callable[[], Awaitable[bytes]]
 """Some bytes, or none at the end."""
 Write = Callable[[bytes], Awaitable[None]]
+Takes = Callable[[JSONRPCMessage], bool]
+"""Whether a message was for somebody else than the session that reads."""
 
 
 class TooLong(ValueError):
@@ -77,17 +79,26 @@ class Reading(_Stream):
         self._turns = turns
         self._splitter = Splitter()
         self._lines: deque[bytes] = deque()
+        self.takes: Takes = lambda _: False
+        self.ended: Callable[[], None] = lambda: None
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message; what is none is a value, so that one bad line is not the end of the connection."""
-        while not self._lines:
-            await self._more()
-        await self._turns.before(len(self._lines[0]))
-        line = self._lines.popleft()
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError as error:
-            return error
+        while True:
+            while not self._lines:
+                await self._more()
+            await self._turns.before(len(self._lines[0]))
+            try:
+                message = jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False)
+            except ValueError as error:
+                return error
+            if not self.takes(message):
+                return SessionMessage(message)
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        await super().aclose()
+        self.ended()
 
     async def _more(self) -> None:
         if self.closed:
@@ -99,7 +110,7 @@ class Reading(_Stream):
             log.warning("the connection is closed: %s", error)
             chunk = b""
         if not chunk:
-            self.closed = True
+            await self.aclose()
             raise anyio.EndOfStream
 
     def __aiter__(self) -> Self:
@@ -119,11 +130,13 @@ class Writing(_Stream):
         self._write = write
         self._turns = turns
         self._unheard = 0
+        self.saw: Callable[[JSONRPCMessage], None] = lambda _: None
 
     async def send(self, item: SessionMessage) -> None:
         """Write one; BrokenResourceError where nobody reads any more."""
         if self.closed:
             raise anyio.ClosedResourceError
+        self.saw(item.message)
         data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             await self._answer(data)

@@ -20,9 +20,11 @@ from mcp_types import (
     ServerCapabilities,
     Tool,
 )
+from mcp_types.methods import serialize_server_result
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from qwed_mcp.definitions.shown import visible
+from qwed_mcp.proxy.lane import CALL, Lane
 from qwed_mcp.proxy.lines import Streams
 from qwed_mcp.proxy.options import Options
 from qwed_mcp.proxy.process import Running, started
@@ -50,6 +52,7 @@ class Upstream:
         self._timeout = timeout
         self._running = running
         self._streams = streams
+        self._lane = None if streams is None else Lane(streams, timeout)
         self._gone = False
 
     @property
@@ -66,11 +69,19 @@ class Upstream:
         self, params: CallToolRequestParams, progress: ProgressFnT | None
     ) -> CallToolResult | InputRequiredResult:
         """The server's result as it came; MCPError where it answered with an error, Unanswered where it did not."""
+        if progress is None and self._lane is not None and self._lane.ready:
+            return await self.asked(self._by(self._lane, params))
         request = CallToolRequest(params=params)
         # Not `Client.call_tool`: whether a result keeps the schema its tool stated is between client and server.
         return await self.asked(
             self.client.session.send_request(request, _RESULT, self._timeout, progress_callback=progress)
         )
+
+    async def _by(self, lane: Lane, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        raw = await lane.call(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        # As the session reads a result: what the version that is spoken does not know is not there.
+        known = serialize_server_result(CALL, self.client.protocol_version, raw)
+        return _RESULT.validate_python({name: raw[name] for name in raw if name in known}, by_name=False)
 
     async def asked(self, question: Awaitable[T]) -> T:
         """What comes of a question to the server; Unanswered where nothing usable does."""
