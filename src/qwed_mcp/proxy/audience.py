@@ -1,5 +1,6 @@
 """The client before the proxy, told unasked: that the list of tools changed, in the manner of its version."""
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.session import ServerSession
@@ -14,6 +15,8 @@ class Audience:
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
         self._session: ServerSession | None = None
+        self.learn: Callable[[Any], None] = lambda _: None
+        """Whoever else wants to know how the client's requests look."""
         self.listen = ListenHandler(self._bus, max_subscriptions=_MOST_LISTENING)
         """Serves those who subscribe; older clients are told without that."""
 
@@ -21,6 +24,7 @@ class Audience:
         """Remember whose request this is."""
         session: ServerSession = ctx.session
         self._session = session
+        self.learn(ctx)
         return session
 
     @property

@@ -33,6 +33,11 @@ class Passes:
     elicitation: bool = False
     roots: bool = False
 
+    @property
+    def questions(self) -> bool:
+        """Whether the server may ask anything back."""
+        return self.sampling or self.elicitation or self.roots
+
     def resource(self, uri: str) -> bool:
         """Whether this resource may be read."""
         return any(_fits(pattern, uri) for pattern in self.resources)

@@ -23,6 +23,7 @@ from qwed_mcp.proxy.asking import Asker, Proposed, Tell
 from qwed_mcp.proxy.audience import Audience
 from qwed_mcp.proxy.catalogue import Catalogue
 from qwed_mcp.proxy.effects import effects_of
+from qwed_mcp.proxy.front import Plain
 from qwed_mcp.proxy.input import Inputs
 from qwed_mcp.proxy.naming import whole_name
 from qwed_mcp.proxy.outcomes import Outcomes
@@ -70,6 +71,10 @@ class Relay:
     async def call_tool(self, ctx: Ctx, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         """The server's result, or why the call did not reach it."""
         self._audience.met(ctx)
+        return await self.decided(ctx, params)
+
+    async def decided(self, ctx: Ctx | Plain, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        """The same for a client that was met before."""
         whole, arguments = whole_name(self._name, params.name), params.arguments or {}
         try:
             tool = await self._found(params, whole)
@@ -79,7 +84,8 @@ class Relay:
             permit = await self._asker.before(call, _telling(ctx))
             if isinstance(permit, Refusal):
                 return refused(permit)
-            if await self._catalogue.find(params.name) != tool:
+            now = await self._catalogue.find(params.name)
+            if now is not tool and now != tool:
                 self._outcomes.add(permit, None)
                 return refused(Refusal(whole, "its definition changed while it was decided: list the tools anew"))
         except Unanswered as error:
@@ -101,7 +107,7 @@ class Relay:
         return Refusal(whole, "the server lists no tool of this name")
 
     async def _sent(
-        self, ctx: Ctx, params: CallToolRequestParams, permit: Permit
+        self, ctx: Ctx | Plain, params: CallToolRequestParams, permit: Permit
     ) -> CallToolResult | InputRequiredResult:
         """Pass the call on, with what was verified and nothing else: what stands in `_meta` nobody has looked at."""
         onward = CallToolRequestParams(
@@ -125,21 +131,20 @@ class Relay:
 _NO_ANSWER = -32000
 
 
-def _asked_for_progress(ctx: Ctx) -> bool:
-    return ctx.meta is not None and ctx.meta.get("progress_token") is not None
+def _progress(ctx: Ctx | Plain) -> ProgressFnT | None:
+    if isinstance(ctx, Plain) or ctx.meta is None or ctx.meta.get("progress_token") is None:
+        return None
+    return ctx.session.report_progress
 
 
-def _progress(ctx: Ctx) -> ProgressFnT | None:
-    return ctx.session.report_progress if _asked_for_progress(ctx) else None
-
-
-def _telling(ctx: Ctx) -> Tell | None:
-    if not _asked_for_progress(ctx):
+def _telling(ctx: Ctx | Plain) -> Tell | None:
+    report = _progress(ctx)
+    if report is None:
         return None
     begun = anyio.current_time()
 
     async def tell(message: str) -> None:
         # Far below any progress of the server's own, which must not seem to go back.
-        await ctx.session.report_progress(min((anyio.current_time() - begun) * 1e-6, 1e-3), None, message)
+        await report(min((anyio.current_time() - begun) * 1e-6, 1e-3), None, message)
 
     return tell

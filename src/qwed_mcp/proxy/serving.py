@@ -23,6 +23,7 @@ from qwed_mcp.proxy.asking import Asker
 from qwed_mcp.proxy.audience import Audience
 from qwed_mcp.proxy.beyond import Beyond
 from qwed_mcp.proxy.catalogue import Catalogue
+from qwed_mcp.proxy.front import Front
 from qwed_mcp.proxy.guard import unreadable
 from qwed_mcp.proxy.identity import kernel_for
 from qwed_mcp.proxy.input import Asked, Inputs
@@ -138,25 +139,26 @@ class Session:
         self._watching.start_soon(self._keep_listed)
         self._watching.start_soon(self._listen)
         self._watching.start_soon(self.outcomes.keep_logged)
-        await self._serve(self._server())
+        await self._serve(self._relay())
         died = self._upstream.died
         with anyio.move_on_after(_FINISHING):
             await self.outcomes.finish()
         return died
 
-    def _server(self) -> Server:
-        options = self._options
-        inputs = Inputs(self._upstream, options.passes)
-        relay = Relay(
-            options.name,
+    def _relay(self) -> Relay:
+        return Relay(
+            self._options.name,
             self._upstream,
             self.catalogue,
             self.releases,
             self.asker,
             self._audience,
-            inputs,
+            Inputs(self._upstream, self._options.passes),
             self.outcomes,
         )
+
+    def _server(self, relay: Relay) -> Server:
+        options = self._options
         beyond = Beyond(options.name, self._upstream, options.passes, self.asker, self.outcomes)
         server = Server(
             options.name,
@@ -170,11 +172,17 @@ class Session:
         server.middleware.clear()
         return server
 
-    async def _serve(self, server: Server) -> None:
-        async with anyio.create_task_group() as group:
+    async def _serve(self, relay: Relay) -> None:
+        server = self._server(relay)
+        told = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        async with anyio.create_task_group() as group, AsyncExitStack() as stack:
             group.start_soon(_until_told, group.cancel_scope)
             streams = await standard_streams()
-            told = server.create_initialization_options(NotificationOptions(tools_changed=True))
+            if not self._options.passes.questions:
+                # Whoever may be asked back has to be known from the very call.
+                front = Front(streams, server, relay.decided)
+                self._audience.learn = front.learn
+                stack.push_async_callback(front.finish)
             await server.run(streams.read, streams.write, told)
             group.cancel_scope.cancel()
 
