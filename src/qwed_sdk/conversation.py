@@ -61,7 +61,7 @@ class Conversation:
     def _queue(self) -> "anyio.Lock":
         import anyio
 
-        return self._queues.setdefault(running_loop(), anyio.Lock())
+        return self._queues.setdefault(running_loop(), anyio.Lock(fast_acquire=True))
 
     def in_child(self) -> "Conversation":
         """The one to go on with after a fork: the parent counts on, so only a name of the caller's is kept."""

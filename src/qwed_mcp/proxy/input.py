@@ -113,7 +113,8 @@ class Inputs:
 
     def remember(self, params: CallToolRequestParams, outcome: CallToolResult | InputRequiredResult) -> None:
         """Keep what the server asks the client, so that it can be answered; what it asked before is answered now."""
-        self._open.pop(_call_of(params), None)
+        if self._open:
+            self._open.pop(_call_of(params), None)
         if isinstance(outcome, InputRequiredResult):
             self._open[_call_of(params)] = _Question(outcome.request_state, frozenset(outcome.input_requests or ()))
             if len(self._open) > _MOST_OPEN:
