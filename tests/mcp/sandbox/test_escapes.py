@@ -3,9 +3,12 @@
 The static gate is off: these are programs it would refuse.
 """
 
+import fcntl
 import os
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +48,23 @@ def unconfined(canaries: Host) -> Iterator[Sandbox]:
         yield Unconfined()
 
 
+def _turn(how: int) -> Iterator[None]:
+    """Without a sandbox an attempt tries every port of the machine, those of another test process's canaries too."""
+    with Path(tempfile.gettempdir(), "qwed-escapes.lock").open("w") as file:
+        fcntl.flock(file, how)
+        yield
+
+
+@pytest.fixture
+def among_others() -> Iterator[None]:
+    yield from _turn(fcntl.LOCK_SH)
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    yield from _turn(fcntl.LOCK_EX)
+
+
 def run(sandbox: Sandbox, canaries: Host, attempt: Attempt) -> Outcome:
     """The outcome, after which nobody is left in any pid namespace that the job was seen in."""
     others = namespaces_below(os.getpid())
@@ -55,6 +75,7 @@ def run(sandbox: Sandbox, canaries: Host, attempt: Attempt) -> Outcome:
     return outcome
 
 
+@pytest.mark.usefixtures("among_others")
 @pytest.mark.parametrize("attempt", QUICK, ids=str)
 def test_nothing_of_the_host_is_reached(bubblewrap: Sandbox, canaries: Host, attempt: Attempt) -> None:
     outcome = run(bubblewrap, canaries, attempt)
@@ -62,6 +83,7 @@ def test_nothing_of_the_host_is_reached(bubblewrap: Sandbox, canaries: Host, att
 
 
 @pytest.mark.drill
+@pytest.mark.usefixtures("among_others")
 @campaign("P6", "escapes from the sandbox")
 @pytest.mark.parametrize("attempt", EVERY, ids=str)
 def test_nothing_of_the_host_is_reached_by_any_attempt(
@@ -78,6 +100,7 @@ def test_nothing_of_the_host_is_reached_by_any_attempt(
 
 
 @pytest.mark.drill
+@pytest.mark.usefixtures("alone")
 @campaign("P6", "the same attempts without a sandbox")
 @pytest.mark.parametrize("attempt", OUTSIDE, ids=str)
 def test_the_same_attempt_comes_through_without_a_sandbox(
