@@ -4,8 +4,8 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import anyio
 from mcp.server import Server
@@ -34,7 +34,7 @@ async def _serve(settings: McpSettings, chosen: Chosen, kept: Kept | None) -> No
         await server.run(read, write, server.create_initialization_options())
 
 
-def _until_asked(server: Server[Desk]):  # type: ignore[no-untyped-def]  # the package names no type for it
+def _until_asked(server: Server[Desk]) -> Callable[[Server[Desk]], AbstractAsyncContextManager[Desk]]:
     inner = server.lifespan
 
     @asynccontextmanager

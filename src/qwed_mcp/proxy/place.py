@@ -1,12 +1,12 @@
 """Where a proxy keeps what outlives it: one directory for each server, for its owner alone."""
 
-import contextlib
 import json
 import os
 import stat
 from pathlib import Path
 from typing import Any
 
+from qwed.ledger.files import write_private
 from qwed.words.home import NoHome, from_home
 from qwed_sdk.hook.call import Unusable
 
@@ -43,14 +43,7 @@ def read_object(file: Path) -> dict[str, Any] | None:
 
 def write_object(file: Path, members: dict[str, Any]) -> None:
     """Write it as a whole, readable by its owner alone, or leave what was there; Unusable where it cannot be."""
-    written = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o600), "w") as out:
-            json.dump(members, out)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(written, file)
+        write_private(file, json.dumps(members).encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            written.unlink()
         raise Unusable(f"{file} cannot be written: {error.strerror}") from None

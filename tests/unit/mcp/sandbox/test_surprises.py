@@ -160,15 +160,16 @@ def test_a_job_dies_with_the_server() -> None:
     code = """
 from qwed_mcp.sandbox import Limits, sandbox_from
 from qwed_mcp.settings import McpSettings
-job = sandbox_from(McpSettings())().start("import time; time.sleep(1000)", Limits(seconds=600))
+busy = "import os\\nos.fork() or os.setsid()\\nwhile True: pass"
+jobs = [sandbox_from(McpSettings())().start(busy, Limits(seconds=600)) for _ in range(2)]
 print("started", flush=True)
-job.wait()
+jobs[0].wait()
 """
     server = script(code)
     assert server.stdout
     assert server.stdout.readline() == "started\n"
     own = namespaces_below(server.pid)
-    assert len(processes_in(own)) == 2
+    until(lambda: len(processes_in(own)) == 6)
     server.kill()
     server.communicate()
     until(lambda: processes_in(own) == [])
