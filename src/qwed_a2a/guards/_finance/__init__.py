@@ -1,0 +1,1 @@
+"""Parts of the finance guard: numbers, names of members, the invoice itself. `finance.py` is the door."""

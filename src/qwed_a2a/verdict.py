@@ -1,0 +1,53 @@
+"""What became of a message."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from qwed.words import Record
+from qwed.words.clock import rfc3339
+
+
+class VerdictStatus(StrEnum):
+    """Whether a message goes on; anything but FORWARDED is refused."""
+
+    FORWARDED = "forwarded"
+    BLOCKED = "blocked"
+    ERROR = "error"
+    """No verdict could be given, kept or signed: never forwarded."""
+
+
+class EngineName(StrEnum):
+    """Who said so."""
+
+    FINANCE_GUARD = "finance_guard"
+    LOGIC_GUARD = "logic_guard"
+    CODE_GUARD = "code_guard"
+    TRUST_BOUNDARY = "trust_boundary"
+    BYPASS = "bypass"
+    PASSTHROUGH = "passthrough"
+    ERROR_HANDLER = "error_handler"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerificationVerdict(Record):
+    """The verdict on one message, signed."""
+
+    status: VerdictStatus
+    reason: str
+    audit_trace_id: str
+    attestation_jwt: str | None
+    engine_used: EngineName
+    verified_at: datetime
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether the message may reach its recipient."""
+        return self.status is VerdictStatus.FORWARDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its members as JSON values; the time in UTC, with Z."""
+        return {**self, "details": dict(self.details), "verified_at": rfc3339(self.verified_at.timestamp())}
