@@ -2,8 +2,20 @@
 
 import platform
 import sys
+from collections.abc import Callable, Mapping
 
-from benchmarks import appending, client, engines, in_process, over_http, proxy, sandbox, under_fire
+from benchmarks import (
+    a2a_proxy,
+    appending,
+    client,
+    engines,
+    in_process,
+    messages,
+    over_http,
+    proxy,
+    sandbox,
+    under_fire,
+)
 from benchmarks.measure import Figure, figure, interleaved, ratio
 
 ROUNDS = 7
@@ -19,6 +31,8 @@ def main() -> int:
     inside = _inside(interleaved(in_process.contenders(), ROUNDS))
     _say("engines and guards, beside bandit and a bare parse")
     judged = _judged(interleaved(engines.contenders(), ROUNDS))
+    _say("messages between agents, beside a bare reading of them")
+    sent = _sent()
     _say("over HTTP: durable decisions beside bare echo")
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
@@ -27,12 +41,14 @@ def main() -> int:
     asked = _asked()
     _say("the MCP proxy beside the server it stands before")
     proxied = _proxied()
+    _say("the A2A proxy beside the agent it stands before")
+    messaged = _messaged()
     _say("the log: appending to ten leaves and to a million")
     logged = _logged()
     _say("the sandbox beside a bare Python")
     boxed = _boxed()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *outside, resident, *asked, *proxied, *logged, *boxed, *_under_fire()])
+    _print([*inside, *judged, *sent, *outside, resident, *asked, *proxied, *messaged, *logged, *boxed, *_under_fire()])
     return 0
 
 
@@ -68,6 +84,18 @@ def _judged(seen: dict[str, list[float]]) -> list[Row]:
     return rows
 
 
+def _sent() -> list[Row]:
+    contenders = messages.contenders()
+    for run in contenders.values():
+        run()  # once to import what is imported late
+    seen = interleaved(contenders, ROUNDS)
+    aims = dict.fromkeys((messages.FINANCIAL, messages.CODE), "< 0.3")
+    rows = [(f"{name}, ms", _share(figure(values)), aims.get(name, "")) for name, values in seen.items()]
+    for ours, theirs in ((messages.FINANCIAL, messages.JSON_OF), (messages.CODE, messages.PARSE_OF)):
+        rows.append((f"{ours} / {theirs}", _two(ratio(seen[ours], seen[theirs])), ""))
+    return rows
+
+
 def _asked() -> list[Row]:
     with client.contenders() as contenders:
         for run in contenders.values():
@@ -89,13 +117,22 @@ def _asked() -> list[Row]:
 
 def _proxied() -> list[Row]:
     with proxy.contenders() as contenders:
-        for run in contenders.values():
-            run()  # once to warm every cache and connection
-        seen = interleaved(contenders, ROUNDS)
-    straight = seen[proxy.STRAIGHT]
+        return _added(contenders, proxy.STRAIGHT, {proxy.OWN: "< 3", proxy.SERVED: ""})
+
+
+def _messaged() -> list[Row]:
+    with a2a_proxy.contenders() as contenders:
+        return _added(contenders, a2a_proxy.STRAIGHT, {a2a_proxy.OWN: "< 3", a2a_proxy.SERVED: ""})
+
+
+def _added(contenders: dict[str, Callable[[], float]], straight: str, aims: Mapping[str, str]) -> list[Row]:
+    """What each way adds to the straight one."""
+    for run in contenders.values():
+        run()  # once to warm every cache and connection
+    seen = interleaved(contenders, ROUNDS)
     rows = [(f"{name}, ms", _two(figure(values)), "") for name, values in seen.items()]
-    for name, aim in ((proxy.OWN, "< 3"), (proxy.SERVED, "")):
-        added = figure([through - direct for through, direct in zip(seen[name], straight, strict=True)])
+    for name, aim in aims.items():
+        added = figure([through - direct for through, direct in zip(seen[name], seen[straight], strict=True)])
         rows.append((f"{name}: added, ms", _two(added), aim))
     return rows
 

@@ -99,11 +99,11 @@ def _register(base: str, key: str) -> dict[str, Any]:
 
 
 @contextmanager
-def qwed_server(data_dir: Path) -> Iterator[tuple[str, int]]:
+def qwed_server(data_dir: Path, **settings: str) -> Iterator[tuple[str, int]]:
     """A server that is ready: its address and its process."""
     command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "0", "--data-dir", str(data_dir)]
     # One key asks for everybody here: counted like any other, and never full.
-    environment = os.environ | {"QWED_RATE_LIMIT_PER_KEY": str(10**9)}
+    environment = os.environ | {"QWED_RATE_LIMIT_PER_KEY": str(10**9)} | settings
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     ) as process:

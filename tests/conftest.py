@@ -31,6 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that hold nothing but drills, and are slow to collect, are left alone where no drill is wanted."""
+    unwanted = config.option.markexpr == "not drill" and collection_path.name.endswith("_at_length.py")
+    return True if unwanted else None
+
+
 def pytest_collection_finish() -> None:
     # What was collected stays to the end; looking through it for garbage again and again takes longer than many tests.
     gc.collect()

@@ -70,6 +70,13 @@ class Settings:
     llm_api_key: str = field(default="", repr=False)
     llm_model: str = ""
 
+    a2a_strict: bool = False
+    """Whether only registered and trusted agents may send messages to others."""
+    a2a_messages_per_minute: int = 60
+    """Of one sender to one receiver; 0 is no limit."""
+    a2a_max_payload_bytes: int = 1_048_576
+    a2a_block_on_error: bool = True
+
     batch_ttl_seconds: int = 604_800
     content_retention_days: int = 0
     """How long what was asked and found is kept; 0 is for ever. Leaves and proofs always stay."""
@@ -88,14 +95,15 @@ class Settings:
 
 MOST = 10**9
 """Thirty years of seconds, three million of days: past this, sums of time no longer fit what they are kept in."""
-_MOST = {"engine_price_usd": MAX_MICROS}
+_LEAST = {"a2a_max_payload_bytes": 1_024}
+_MOST = {"engine_price_usd": MAX_MICROS, "a2a_max_payload_bytes": 10_485_760}
 
 
 def _require_bounds(name: str, value: Any) -> None:
-    most = _MOST.get(name, MOST)
-    if type(value) is not int or not 0 <= value <= most:
+    least, most = _LEAST.get(name, 0), _MOST.get(name, MOST)
+    if type(value) is not int or not least <= value <= most:
         found = f"{variable_of(name)}: `{str(value)[:64]}` cannot be used"
-        raise SettingsError(f"{found}: must be a whole number from 0 to {most}")
+        raise SettingsError(f"{found}: must be a whole number from {least} to {most}")
 
 
 def _path(text: str) -> Path:

@@ -6,8 +6,8 @@ import typer
 from typer.main import get_command
 
 import qwed
+from qwed.proxies.listening import Place, is_loopback
 from qwed_mcp.command import PROGRAM, REFUSED, say, serve, sorry
-from qwed_mcp.place import Place, is_loopback
 
 _HELP = (
     "An MCP server that verifies: it runs short Python scripts in a sandbox, after a gateway has read them. "

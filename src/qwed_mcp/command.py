@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from qwed_mcp.place import Place
+    from qwed.proxies.listening import Place
     from qwed_mcp.settings import McpSettings
 
 PROGRAM = "qwed-mcp"
@@ -98,9 +98,9 @@ def _serve_stdio(settings: "McpSettings") -> int:
 
 
 def _serve_http(settings: "McpSettings", place: "Place") -> int:
+    from qwed.proxies.listening import listen
     from qwed_mcp import http
     from qwed_mcp.keys import NoKeys
-    from qwed_mcp.place import listen
     from qwed_mcp.sandbox import sandbox_from
 
     try:

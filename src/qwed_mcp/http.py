@@ -2,25 +2,22 @@
 
 import signal
 import socket
-from typing import Any
 
 import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
-from qwed_mcp.connection import Connections
+from qwed.proxies.connection import config_of
+from qwed.proxies.listening import Place
 from qwed_mcp.decisions import log
 from qwed_mcp.door import CALLER, MAX_BODY, Door
 from qwed_mcp.keys import keys_from
-from qwed_mcp.place import Place
 from qwed_mcp.sandbox.outcome import Chosen
 from qwed_mcp.server import Context, Kept, build
 from qwed_mcp.settings import McpSettings
 
 PATH = "/mcp"
 MAX_SESSIONS = 256
-MAX_CONNECTIONS = 512
-MAX_HEAD = 64 << 10
 _GRACE = 2
 _USUAL_PORT = 80
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -50,26 +47,12 @@ async def _serve(
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
     async with keys_from() as keys:
-        server = uvicorn.Server(_config(Door(app, keys, hosts=hosts, origins=origins)))
+        server = uvicorn.Server(config_of(Door(app, keys, hosts=hosts, origins=origins), grace=_GRACE))
         for number in (signal.SIGTERM, signal.SIGINT):
             # uvicorn raises the signal again when it has stopped: being asked to stop is no failure.
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         log("listening", url=f"http://{hosts[0]}{PATH}", keys=keys.where)
         await server.serve(sockets=[listening])
-
-
-def _config(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        http=Connections(MAX_CONNECTIONS),  # type: ignore[arg-type]  # it is called for a protocol, no more
-        h11_max_incomplete_event_size=MAX_HEAD,
-        timeout_graceful_shutdown=_GRACE,
-    )
 
 
 def caller_of(context: Context) -> str:

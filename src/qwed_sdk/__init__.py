@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qwed.guards.tool_approval import ToolApprovalSystem
     from qwed_sdk.agent import QWEDAgentClient, QWEDAsyncAgentClient
-    from qwed_sdk.attestation import verify_attestation, verify_receipt
+    from qwed_sdk.attestation import verify_attestation, verify_message_attestation, verify_receipt
     from qwed_sdk.cache import CacheContext, VerificationCache
     from qwed_sdk.calls.checks import Permit, Refusal
     from qwed_sdk.checkpoint import Checkpoint
@@ -53,6 +53,7 @@ _HOME = {
     "ToolApprovalSystem": "qwed.guards.tool_approval",
     "VerificationCache": "qwed_sdk.cache",
     "verify_attestation": "qwed_sdk.attestation",
+    "verify_message_attestation": "qwed_sdk.attestation",
     "verify_receipt": "qwed_sdk.attestation",
 }
 
@@ -81,6 +82,7 @@ __all__ = [
     "ToolApprovalSystem",
     "VerificationCache",
     "verify_attestation",
+    "verify_message_attestation",
     "verify_receipt",
 ]
 

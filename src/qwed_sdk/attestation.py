@@ -22,11 +22,34 @@ def verify_attestation(
     A JWKS that cannot be read or used raises OSError or ValueError: nothing can be said about the attestation then.
     """
     # Imported here so that `import qwed_sdk` does not load a cryptographic library.
-    from qwed.ledger.tokens import check_attestation
+    from qwed.ledger.tokens import check_attestation, is_message
 
-    moment = time.time() if now is None else now
-    issuers = (trusted_issuers,) if isinstance(trusted_issuers, str) else trusted_issuers
-    return _answer(check_attestation(jwt, _keys(jwks), now=moment, trusted_issuers=issuers))
+    found = check_attestation(jwt, _keys(jwks), now=_moment(now), trusted_issuers=_issuers(trusted_issuers))
+    # Not checked here all the same: whoever acts on what is valid would act on a message that was blocked.
+    if not found.valid and is_message(jwt):
+        found = found._replace(message="it is that of a message between agents: verify_message_attestation checks it")
+    return _answer(found)
+
+
+def verify_message_attestation(
+    jwt: str, trusted_issuers: Collection[str] | None = None, *, jwks: Jwks, now: float | None = None
+) -> tuple[bool, dict[str, Any]]:
+    """The same for the attestation of a message between agents.
+
+    One that is valid may say that the message was blocked: `claims["qwed_a2a"]["verdict"]` is what became of it.
+    """
+    from qwed.ledger.tokens import check_message
+
+    found = check_message(jwt, _keys(jwks), now=_moment(now), trusted_issuers=_issuers(trusted_issuers))
+    return _answer(found)
+
+
+def _moment(now: float | None) -> float:
+    return time.time() if now is None else now
+
+
+def _issuers(trusted: Collection[str] | None) -> Collection[str] | None:
+    return (trusted,) if isinstance(trusted, str) else trusted
 
 
 def verify_receipt(receipt: Mapping[str, Any], *, jwks: Jwks) -> tuple[bool, dict[str, Any]]:

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Self
 
 from qwed_sdk.binding import AsyncDriver, SyncDriver, awaited, blocking
-from qwed_sdk.calls import agents, engines, people, record
+from qwed_sdk.calls import agents, engines, messages, people, record
 
 
 class QWEDClient(SyncDriver):
@@ -57,6 +57,17 @@ class QWEDClient(SyncDriver):
     set_webhook = blocking(people.set_webhook)
     get_webhook = blocking(people.get_webhook)
     delete_webhook = blocking(people.delete_webhook)
+
+    intercept = blocking(messages.intercept)
+    a2a_health = blocking(messages.a2a_health)
+    a2a_metrics = blocking(messages.a2a_metrics)
+    a2a_lists = blocking(messages.a2a_lists)
+    block_agent = blocking(messages.block_agent)
+    unblock_agent = blocking(messages.unblock_agent)
+    block_pair = blocking(messages.block_pair)
+    unblock_pair = blocking(messages.unblock_pair)
+    trust_agent = blocking(messages.trust_agent)
+    revoke_agent = blocking(messages.revoke_agent)
 
     health = blocking(record.health)
     ready = blocking(record.ready)
@@ -134,6 +145,17 @@ class QWEDAsyncClient(AsyncDriver):
     set_webhook = awaited(people.set_webhook)
     get_webhook = awaited(people.get_webhook)
     delete_webhook = awaited(people.delete_webhook)
+
+    intercept = awaited(messages.intercept)
+    a2a_health = awaited(messages.a2a_health)
+    a2a_metrics = awaited(messages.a2a_metrics)
+    a2a_lists = awaited(messages.a2a_lists)
+    block_agent = awaited(messages.block_agent)
+    unblock_agent = awaited(messages.unblock_agent)
+    block_pair = awaited(messages.block_pair)
+    unblock_pair = awaited(messages.unblock_pair)
+    trust_agent = awaited(messages.trust_agent)
+    revoke_agent = awaited(messages.revoke_agent)
 
     health = awaited(record.health)
     ready = awaited(record.ready)

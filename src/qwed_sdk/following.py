@@ -39,6 +39,7 @@ class Event(Known):
     level_after: int | None
     success: bool | None
     self_approved: bool | None
+    repeats: int | None
 
 
 class Following:

@@ -124,6 +124,35 @@ class Approval(Known):
     expires_at: str
 
 
+class Verdict(Known):
+    """INTERFACES 6: what became of a message between agents. As a condition it is true for `forwarded` alone."""
+
+    status: str
+    reason: str
+    audit_trace_id: str
+    attestation_jwt: str | None
+    engine_used: str
+    verified_at: str
+    details: dict[str, Any]
+    activity_id: str | None
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether the message may reach its recipient."""
+        return self.status == "forwarded"
+
+    def __bool__(self) -> bool:
+        return self.forwarded
+
+
+class Lists(Known):
+    """INTERFACES 6: who may send to whom."""
+
+    blocks: list[str]
+    pairs: list[dict[str, str]]
+    trusted: list[str]
+
+
 class Batch(Known):
     """INTERFACES 2: a job. Its items are `batch["items"]` or `batch.results`, since every Mapping has an `items()`."""
 

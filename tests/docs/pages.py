@@ -18,6 +18,8 @@ PRINTED_URL = "http://127.0.0.1:8000"
 """The one thing that is replaced in a page before it is run: by the address of the server under test."""
 NOBODY_THERE = "http://127.0.0.1:9"
 """Where pages show what happens without a server."""
+PORT_TO_COME = "http://127.0.0.1"
+"""Where a program of a page listens on whatever port it is given."""
 
 ELSEWHERE = {"crewai.md": "crewai", "crewai_crew.py": "crewai"}
 """Pages and examples that need a package which is not installed beside the others: CrewAI wants older versions of what

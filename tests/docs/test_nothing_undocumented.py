@@ -15,6 +15,7 @@ from qwed.kernel.tools import TOOLS
 from qwed.settings import CLIENT_VARIABLES, MCP_VARIABLES, Settings, settings_from, variable_of
 from qwed.store.agent import Permissions
 from qwed.words import Decision, ErrorCode
+from qwed.words.currency import CURRENCIES
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -147,3 +148,8 @@ def test_the_pins_are_versions_and_not_addresses(name: str, needed: set[str]) ->
     pins = [line for line in lines if not line.startswith("#")]
     assert [line for line in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
     assert needed <= {line.partition("==")[0] for line in pins}
+
+
+def test_every_currency_is_documented_with_its_decimals() -> None:
+    rows = re.findall(r"^\| (\d) \| ([A-Z ]+) \|$", page("a2a-guards"), re.MULTILINE)
+    assert {code: int(decimals) for decimals, codes in rows for code in codes.split()} == CURRENCIES

@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 import qwed
+from qwed.proxies.listening import Place, is_loopback, listen
 from qwed_mcp import cli, command
 from qwed_mcp.keys import NoKeys, keys_from
-from qwed_mcp.place import Place, is_loopback, listen
 from tests.support.mcp_sessions import COMMAND, environment
 from tests.support.server import Server
 from tests.support.tables import rows

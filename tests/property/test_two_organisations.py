@@ -163,7 +163,7 @@ def _ask(client: httpx.Client, question: Question, ids: dict[str, str]) -> httpx
 
 
 def _with_ids(question: Question, ids: dict[str, str]) -> Any:
-    if isinstance(question.body, dict) and question.body.get("agent_id") is not None:
+    if isinstance(question.body, dict) and question.body.get("agent_id") is not None and "agent_id" in ids:
         return question.body | {"agent_id": ids["agent_id"]}
     return question.body
 

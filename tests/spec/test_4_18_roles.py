@@ -66,6 +66,16 @@ WHO: dict[str, tuple[str, ...]] = {
     "verify_consensus": KEYS,
     "verify_batch": KEYS,
     "get_batch": KEYS,
+    "intercept": AGENT,
+    "a2a_health": EVERYONE,
+    "a2a_metrics": KEYS,
+    "a2a_lists": KEYS,
+    "block_agent": OWNER,
+    "unblock_agent": OWNER,
+    "block_pair": OWNER,
+    "unblock_pair": OWNER,
+    "trust_agent": OWNER,
+    "revoke_agent": OWNER,
     "list_tools": KEYS,
     "put_tool": OWNER,
     "metrics": OWNER,
@@ -134,7 +144,7 @@ class Scene(NamedTuple):
 
     def ask(self, operation: Operation, headers: dict[str, str], ids: dict[str, str] | None = None) -> httpx.Response:
         path = _IN_PATH.sub(lambda found: (ids or self.ids)[found[1]], operation.path)
-        body = body_of(operation.name)
+        body = body_of(operation.name, self.agent["agent_id"] if "Authorization" in headers else None)
         content = {} if body is None else {"json": body}
         return answer_to(self.client, operation.method, path, headers=headers, **content)
 

@@ -165,11 +165,24 @@ RELEASE: Json = {
 }
 
 
+CARD: Json = {
+    "type": "tool_call",
+    "tool": "release_agent_card",
+    "parameters": {
+        "name": "ledger",
+        "url": "http://169.254.169.254/agent",
+        "digest": "sha256:" + "ab" * 32,
+        "why": "its skills changed: `rm -rf /`",
+    },
+}
+
+
 @spec("5.3", "8.1")
 @pytest.mark.parametrize("trust", [0, 1, 2, 3])
-def test_a_person_is_asked_for_a_held_definition_at_every_trust_level(asking: Make, trust: int) -> None:
+@pytest.mark.parametrize("asked", [RELEASE, CARD], ids=["definition", "card"])
+def test_a_person_is_asked_for_what_is_held_at_every_trust_level(asking: Make, asked: Json, trust: int) -> None:
     limits = {"allowed_paths": ["/srv"], "allowed_domains": ["example.com"]}
-    answer = asking(trust_level=trust, permissions=limits)(RELEASE, 1)
+    answer = asking(trust_level=trust, permissions=limits)(asked, 1)
     assert (answer["decision"], _risk(answer)) == ("PENDING", "low")
     assert answer["verification"]["effects"] == []
 
@@ -183,9 +196,10 @@ def test_a_definition_that_carries_a_secret_is_not_asked_for(asking: Make) -> No
 
 @spec("5.3")
 @pytest.mark.parametrize("row", [{"risk_level": "low"}, {"risk_level": "low", "dangerous": False}])
-def test_no_row_releases_definitions_without_a_person(api: httpx.Client, asking: Make, row: Json) -> None:
-    api.put("/tools/release_tool_definition", json=row)
-    assert asking(trust_level=3)(RELEASE, 1)["decision"] == "PENDING"
+@pytest.mark.parametrize("asked", [RELEASE, CARD], ids=["definition", "card"])
+def test_no_row_releases_what_is_held_without_a_person(api: httpx.Client, asking: Make, asked: Json, row: Json) -> None:
+    api.put(f"/tools/{asked['tool']}", json=row)
+    assert asking(trust_level=3)(asked, 1)["decision"] == "PENDING"
 
 
 @spec("4.3")

@@ -233,6 +233,7 @@ NOT_BY_ONE_REQUEST = {
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SURPRISE: "a surprise in our own code: tests/faults",
     E.ENGINE_UNAVAILABLE: "every worker must be busy: test_busy_engines",
+    E.MESSAGE_BLOCKED: "a verdict on a message says it, and refuses no request: tests/a2a/test_server_lists",
     E.TAMPERING_FOUND: "the log must have lost a row behind the server's back",
     E.ENVIRONMENT_COMPROMISED: "the server does not start: test_9_7_environment_integrity",
     **dict.fromkeys(

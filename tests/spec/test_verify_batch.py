@@ -337,7 +337,7 @@ def pigeons(name: str, count: int = 7) -> str:
 
 @spec("B")
 def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
-    items = [{"query": pigeons(f"p{n}n"), "type": "logic"} for n in range(6)]
+    items = [{"query": pigeons(f"p{n}n"), "type": "logic"} for n in range(4)]
     server = Server(tmp_path / "data")
     headers = {"X-API-Key": server.owner_key}
     body = {"items": items, "options": {"max_parallel": 1}}

@@ -22,7 +22,7 @@ from tests.support.server import Server
 
 FILE = Path(__file__).resolve().parents[2] / "src" / "qwed" / "api" / "static" / "examples.json"
 _DAY = datetime(2026, 1, 15, tzinfo=UTC).date()
-_PREFIX = re.compile(r"(?:qwed_[a-z]+_|did:qwed:node:|[a-z]+_(?=[0-9a-f]+$))?")
+_PREFIX = re.compile(r"(?:qwed_[a-z]+_|did:qwed:node:|[a-z][a-z0-9]*_(?=[0-9a-f]+$))?")
 _STATEMENT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzaGEyNTY6Li4uIn0.c2lnbmF0dXJl"
 
 

@@ -18,7 +18,7 @@ VOLATILE = re.compile(
     r"(?P<secret>qwed_(?:live|agent|hook)_[\w-]+)"
     r"|(?P<statement>eyJ[\w-]+\.[\w-]+\.[\w-]+)"
     r"|(?P<node>did:qwed:node:[\w-]+)"
-    r"|(?P<id>\b[a-z]+_[0-9a-f]{12,}\b)"
+    r"|(?P<id>\b[a-z][a-z0-9]*_[0-9a-f]{12,}\b)"
     r"|(?P<moment>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)"
     r'|(?P<measured>(?<="time_ms":)\d+|(?<="latency_us":)\d+)'
     r"|(?P<hash>\b[0-9a-f]{64}\b)"
@@ -26,7 +26,7 @@ VOLATILE = re.compile(
 )
 """What two servers say differently where they say the same."""
 
-_MEASURED = frozenset({"latency_ms"})
+_MEASURED = frozenset({"latency_ms", "average_latency_ms"})
 
 
 class Sampler:

@@ -62,6 +62,16 @@ BODIES: dict[str, Any] = {
     "verify_consensus": {"query": "2+2 = 4"},
     "verify_batch": {"items": [{"query": "2+2 = 4"}]},
     "get_batch": None,
+    "intercept": {"sender_agent_id": "a passer-by", "receiver_agent_id": "the shop", "payload": {"text": "hello"}},
+    "a2a_health": None,
+    "a2a_metrics": None,
+    "a2a_lists": None,
+    "block_agent": {"agent_id": "a stranger"},
+    "unblock_agent": {"agent_id": "a stranger"},
+    "block_pair": {"sender": "a stranger", "receiver": "the shop"},
+    "unblock_pair": {"sender": "a stranger", "receiver": "the shop"},
+    "trust_agent": {"agent_id": "a friend"},
+    "revoke_agent": {"agent_id": "a friend"},
     "list_tools": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
     "erase_subject": {"subject": "someone who has left"},
@@ -86,9 +96,14 @@ BODIES: dict[str, Any] = {
 _DECIDES = frozenset({"verify", "verify_tool"})
 
 
-def body_of(operation: str) -> Any:
-    """The body of one request; a decision gets a conversation of its own, so that no loop is found."""
+def body_of(operation: str, sender: str | None = None) -> Any:
+    """The body of one request; a decision gets a conversation of its own, so that no loop is found.
+
+    A message is sent by `sender`, where a token proves who sends it.
+    """
     body = BODIES[operation]
+    if operation == "intercept" and sender is not None:
+        return {**body, "sender_agent_id": sender}
     if operation not in _DECIDES:
         return body
     return {**body, "context": {"conversation_id": f"conv {next(_numbers)}", "step_number": 1}}
@@ -140,7 +155,7 @@ class Tenant:
     def dump(self) -> dict[str, Any]:
         """Everything its owner can see."""
         told = {path: self.ask("GET", path) for path in ("/agents?limit=1000", "/approvals?limit=1000", "/keys")}
-        told |= {path: self.ask("GET", path) for path in ("/changes?limit=1000", "/webhook", "/tools")}
+        told |= {path: self.ask("GET", path) for path in ("/changes?limit=1000", "/webhook", "/tools", "/a2a/lists")}
         for agent in self.agents:
             for leaf in ("", "/did.json", "/budget", "/activity?kind=all&limit=1000"):
                 told[agent + leaf] = self.ask("GET", f"/agents/{agent}{leaf}")
@@ -224,9 +239,9 @@ VOLATILE = re.compile(
     r"qwed_(?:live|agent|hook)_[\w-]+"
     r"|eyJ[\w-]+\.[\w-]+\.[\w-]+"
     r"|did:qwed:node:[\w-]+"
-    r"|\b[a-z]+_[0-9a-f]{12,}\b"
+    r"|\b[a-z][a-z0-9]*_[0-9a-f]{12,}\b"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
-    r'|(?<="latency_ms":)[0-9.e-]+'
+    r'|(?<="latency_ms":)[0-9.e-]+|(?<="average_latency_ms":)[0-9.e-]+'
     r'|(?<="latency_us\\":)\d+|(?<="time_ms\\":)\d+'
     r"|\b[0-9a-f]{64}\b"
     r"|(?<![\w-])[\w-]{43}(?![\w-])"

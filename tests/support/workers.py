@@ -22,6 +22,11 @@ def sharing(opened: Opened) -> Opened:
     return opened._replace(services=replace(services, engines=_Shared(_workers(), services.settings.engine_seconds)))
 
 
+def shared_verdicts(seconds: float = 10.0) -> Verdicts:
+    """Verdicts of the workers of everybody, where no gate is open."""
+    return _Shared(_workers(), seconds)
+
+
 def end_workers() -> None:
     """When the last test has run."""
     _workers().close()

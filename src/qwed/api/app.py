@@ -72,7 +72,14 @@ class App:
     def _endpoint(self, row: Route) -> ServerErrorMiddleware:
         meter, always = self._node.metrics.meter(row.method, row.path), row.path in ALWAYS_ANSWERED
         endpoint = Endpoint(
-            row.handler, self._running, meter, decides=row.decides, always=always, query=row.query, uploads=row.uploads
+            row.handler,
+            self._running,
+            meter,
+            decides=row.decides,
+            always=always,
+            query=row.query,
+            uploads=row.uploads,
+            carries=row.carries,
         )
         # It answers what nobody expected, and raises it again for the server's log.
         return ServerErrorMiddleware(endpoint, _surprised if row.decides else _failed)  # type: ignore[arg-type]  # as above
@@ -100,6 +107,7 @@ class App:
         self._node.streams.close()
         self._node.looking.close()
         self._node.walking.close()
+        self._node.strolling.close()
         await asyncio.to_thread(self._node.batches.close)
         await asyncio.to_thread(sweeper.close)
         await asyncio.to_thread(self.postman.close)

@@ -12,14 +12,13 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.request import quoted
 from qwed.words import ErrorCode
 from qwed.words.canonical import MAX_DEPTH
+from qwed.words.json_value import TEXT, depth_of, has_half_surrogates, holds_more
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 MOST_VALUES = 10_000
 """Objects, lists and members of one body."""
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-"""A JSON string; what stands in one is no value of its own."""
 
 
 _LARGE = 1 << 18
@@ -99,12 +98,13 @@ def parse_json(body: bytes, most: int | None = None) -> Any:
     body, written = _cut_file(body)
     if most is not None and len(body) > most:
         raise too_large(most)
-    _refuse_many(body)
+    if holds_more(body, MOST_VALUES):
+        raise Refused(problem(ErrorCode.TOO_LARGE, f"the body holds more than {MOST_VALUES} values"))
     value = _read_json(body, written)
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
         raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
-    if b"\\u" in body:
-        _refuse_half_surrogates(value)
+    if b"\\u" in body and has_half_surrogates(value):
+        raise malformed(_HALF)
     return value
 
 
@@ -141,7 +141,7 @@ def _text_at(body: bytes, start: int) -> bytes | None:
     end = body.find(b'"', start + 1) + 1
     if body.find(b"\\", start, end) < 0:
         return body[start:end] or None
-    text = _TEXT.match(body, start)
+    text = TEXT.match(body, start)
     return None if text is None else text[0]
 
 
@@ -150,16 +150,6 @@ def _decode_around(text: str, file: str) -> Any:
         return _unique([(name, file if value == _MARK else value) for name, value in pairs])
 
     return json.JSONDecoder(object_pairs_hook=whole).decode(text)
-
-
-def _refuse_many(body: bytes) -> None:
-    """Values cost far more than characters, and whoever sent them need not be known yet."""
-    if _marks(body) > MOST_VALUES and _marks(_TEXT.sub(b"", body)) > MOST_VALUES:
-        raise Refused(problem(ErrorCode.TOO_LARGE, f"the body holds more than {MOST_VALUES} values"))
-
-
-def _marks(body: bytes) -> int:
-    return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -171,23 +161,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _decode = json.JSONDecoder(object_pairs_hook=_unique).decode
-
-
-def _depth(value: Any) -> int:
-    deepest, waiting = 0, [(value, 1)]
-    while waiting:
-        item, depth = waiting.pop()
-        if isinstance(item, dict | list):
-            deepest = max(deepest, depth)
-            waiting.extend((child, depth + 1) for child in (item.values() if isinstance(item, dict) else item))
-    return deepest
-
-
-def _refuse_half_surrogates(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise malformed(_HALF) from None
 
 
 def malformed(message: str) -> Refused:

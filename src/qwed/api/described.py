@@ -118,7 +118,16 @@ LAST_EVENT_ID = Described(
     "The id of the event heard last, after which the stream goes on; -1 for the beginning. Absent, it begins now.",
 )
 
-HEADER_PARAMETERS: dict[str, dict[str, Described]] = {"/events": {"Last-Event-ID": LAST_EVENT_ID}}
+SENDER = Described(
+    {"type": "string", "pattern": "^[!-~]([ -~]{0,254}[!-~])?$"},
+    "With a token: the agent whose it is, the `sender_agent_id` of the body. Bodies over 1 MiB are read only from "
+    "whom is known by then.",
+)
+
+HEADER_PARAMETERS: dict[str, dict[str, Described]] = {
+    "/events": {"Last-Event-ID": LAST_EVENT_ID},
+    "/a2a/intercept": {"QWED-Agent-Id": SENDER},
+}
 """Headers that a route takes and others do not."""
 
 SECURITY_SCHEMES: dict[str, Schema] = {
@@ -187,5 +196,6 @@ REFINED: dict[str, Schema] = {
             "state_source": ["pre_action_state_hash"],
         }
     },
+    "MetadataShape": {"dependentRequired": {"step_number": ["conversation_id"]}},
 }
 """What holds between the fields of a type."""

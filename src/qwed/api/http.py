@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from qwed.api.metrics import Meter, Metrics
     from qwed.kernel.inquiries.batches import Batches
     from qwed.witness.witness import Witness
+    from qwed_a2a.desk import Desk
 
 LOOKING, WALKING = 4, 2
 """Threads for each: apart, because a page of a list must not wait for a megabyte that is looked through."""
+ENVELOPE = 1 << 16
+"""Bytes of a message between agents that are not its payload: who sends to whom, when, and its metadata."""
+SENDER_HEADER = b"qwed-agent-id"
+"""Whose token is shown, where the path does not say it."""
 _JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
 
@@ -49,10 +54,14 @@ class Node:
         """For whoever looks at what is kept."""
         self.walking = Beside(WALKING, "qwed-walk")
         """For walks over much text, which keep a thread busy for long."""
+        self.strolling = Beside(WALKING, "qwed-stroll")
+        """For shorter ones, which must not wait for those."""
         self.metrics: Metrics
         self.batches: Batches
         self.listeners: Listeners
         self.witness: Witness
+        self.desk: Desk | None = None
+        """Who judges messages between agents; there from the first one on."""
         self.driver: LoopDriver
         """Set when the first call arrives, because it belongs to the loop that runs then."""
 
@@ -69,7 +78,7 @@ class Response(NamedTuple):
     """In place of a body: what is sent piece by piece."""
 
 
-_ONCE = frozenset({b"x-api-key", b"authorization", b"idempotency-key", b"last-event-id"})
+_ONCE = frozenset({b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id"})
 
 
 def _refuse_repeated(headers: list[tuple[bytes, bytes]]) -> None:
@@ -122,7 +131,7 @@ class Call:
 
     async def count_token(self, token: str | None) -> None:
         """Count the request in the window of the agent in the path, if `token` is its own; Refused if that is full."""
-        agent_id = self.path.get("agent_id")
+        agent_id = self.path.get("agent_id") or self.header(SENDER_HEADER)
         if token is not None and not await self.node.windows.count_token(self.caller, token, agent_id):
             raise self._limited()
 
@@ -227,6 +236,7 @@ class Endpoint:
         always: bool,
         query: tuple[str, ...] = (),
         uploads: bool = False,
+        carries: bool = False,
     ) -> None:
         self._handler = handler
         self._node = node
@@ -235,6 +245,7 @@ class Endpoint:
         self._always = always
         self._query = query
         self._uploads = uploads
+        self._carries = carries
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started, node = perf_counter(), self._node()
@@ -282,8 +293,11 @@ class Endpoint:
         return response if allowance is None else _with_allowance(response, allowance)
 
     def _most(self, call: Call) -> int:
-        """The largest body: a file, four thirds of its size in base64, only from someone we know."""
+        """The largest body: a file, four thirds of its size in base64, or a large message only from someone we know."""
         settings = call.services.settings
+        if self._carries:
+            message = settings.a2a_max_payload_bytes + ENVELOPE
+            return message if call.caller.organisation_id else min(message, settings.max_body_bytes)
         file = settings.max_upload_bytes * 4 // 3 if self._uploads and call.caller.organisation_id else 0
         return settings.max_body_bytes + file
 

@@ -64,6 +64,7 @@ FAMILIES: dict[str, Family] = {
     "qwed_strangers_refused_total": Family(_COUNT, ("code",), "requests without a valid credential"),
     "qwed_decisions_total": Family(_COUNT, ("decision", "code"), "decisions answered"),
     "qwed_verdicts_total": Family(_COUNT, ("engine", "status"), "what engines and checks found, as answered"),
+    "qwed_a2a_messages_total": Family(_COUNT, ("verdict", "engine"), "messages between agents, by what became of them"),
     "qwed_engines_ready": Family(_NOW, (), "1 where every engine worker has come up"),
     "qwed_webhooks_total": Family(_COUNT, ("outcome",), "messages to webhooks"),
     "qwed_witness_total": Family(_COUNT, ("place", "outcome"), "heads published, and turns that failed"),
@@ -115,6 +116,7 @@ class Metrics:
         self.strangers: Counter[str] = Counter()
         self._answers: Counter[tuple[str, ...]] = Counter()
         self._verdicts: Counter[tuple[str, ...]] = Counter()
+        self._messages: Counter[tuple[str, ...]] = Counter()
         self._unrouted: Counter[tuple[str, int]] = Counter()
         self._meters: dict[tuple[str, str], Meter] = {}
         self._node = node
@@ -134,6 +136,10 @@ class Metrics:
         found = answer.verification
         if found is not None:
             self._verdicts[found.engine if found.engine in self._engines else OTHER, found.status] += 1
+
+    def count_message(self, verdict: str, engine: str) -> None:
+        """One message between agents was answered."""
+        self._messages[verdict, engine] += 1
 
     def count_unrouted(self, method: str, status: int) -> None:
         """One request was for no route, or with a method its route does not take."""
@@ -180,6 +186,7 @@ class Metrics:
             "qwed_strangers_refused_total": {(code,): self.strangers[code] for code in STRANGERS},
             "qwed_decisions_total": self._answers,
             "qwed_verdicts_total": self._verdicts,
+            "qwed_a2a_messages_total": self._messages,
         }
 
     def _parts(self) -> dict[str, Values]:

@@ -11,6 +11,7 @@ from typer.main import get_command
 
 import qwed
 from qwed.cli import (
+    a2a,
     agents,
     api_keys,
     approvals,
@@ -39,6 +40,7 @@ _MODULES = (
     batch,
     hook,
     agents,
+    a2a,
     approvals,
     report,
     audit,

@@ -51,12 +51,12 @@ def connect(where: Where) -> Iterator["QWEDClient | Gate"]:
 
 
 @contextmanager
-def server(where: Where, *, timeout: float = 60.0) -> Iterator["QWEDClient"]:
-    """A client of the server that is meant, 127.0.0.1:8000 where none is named."""
+def server(where: Where, *, timeout: float = 60.0, keyed: bool = True) -> Iterator["QWEDClient"]:
+    """A client of the server that is meant, 127.0.0.1:8000 where none is named; `keyed` is whether it needs a key."""
     from qwed_sdk import QWEDClient, QWEDError
 
     url = where.url or os.environ.get("QWED_BASE_URL") or DEFAULT_URL
-    key = _key(where, url)
+    key = _key(where, url) if keyed else None
     try:
         with QWEDClient(key, url, timeout) as client:
             yield client
@@ -187,5 +187,12 @@ def told(error: "QWEDError", url: str) -> str:
     if not error.code and error.status is not None:
         said = f"{url}: {said}"
     unsent = isinstance(error, QWEDConnectionError) and not error.sent
-    suggestion = "is it running? `qwed serve` starts one" if unsent else error.suggestion
+    suggestion = _unreached(error.message) if unsent else error.suggestion
     return f"{said}; {suggestion}" if suggestion else said
+
+
+def _unreached(said: str) -> str:
+    # What OpenSSL calls an answer that is no TLS; whoever gave it does run.
+    if "WRONG_VERSION_NUMBER" in said:
+        return "it speaks no TLS: write http:// in place of https://"
+    return "is it running? `qwed serve` starts one"

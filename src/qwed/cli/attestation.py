@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from qwed.ledger.verifier import Keys
 
 _VERIFY = """Check an attestation (a JWT) or a receipt (a JSON object) that an answer carried: whether the
-node signed it, and whether it holds now. Whether it was revoked since, only the server knows:
+node signed it, and whether it holds now. That of a message between agents is valid whatever it
+says: it is told what became of the message. Whether it was revoked since, only the server knows:
 POST /attestation/verify.
 
 Exit code: 0 it is valid, 1 it is not, 2 it could not be read."""
@@ -55,7 +56,7 @@ def _verify(
     as_json: AsJson = False,
 ) -> int:
     # Imported here so that `qwed --help` answers at once.
-    from qwed.ledger.tokens import check_attestation, check_receipt
+    from qwed.ledger.tokens import check_attestation, check_message, check_receipt, is_message
 
     if jwks is not None and url is not None:
         sorry("give --jwks or --url, one of the two")
@@ -66,6 +67,8 @@ def _verify(
         sorry(error)
     if isinstance(proof, dict):
         checked = check_receipt(proof, keys)
+    elif is_message(proof):
+        checked = check_message(proof, keys, now=time.time(), trusted_issuers=issuer or None)
     else:
         checked = check_attestation(proof, keys, now=time.time(), trusted_issuers=issuer or None)
     if as_json:
@@ -85,7 +88,7 @@ def _proof_in(given: str) -> str | dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _Unusable(f"it is neither a token nor JSON: {error}") from None
-    proof = found.get("attestation", found)
+    proof = found.get("attestation", found.get("attestation_jwt", found))
     if not isinstance(proof, str | dict):
         raise _Unusable("this answer carries no attestation")
     return proof
@@ -143,7 +146,15 @@ def _as_json(checked: "Checked") -> dict[str, Any]:
 def _as_text(checked: "Checked", *, receipt: bool) -> str:
     if not checked.valid or checked.claims is None:
         return f"not valid: {checked.message} ({checked.code})"
+    if "qwed_a2a" in checked.claims and not receipt:
+        return _message_as_text(checked.claims)
     said = checked.claims if receipt else checked.claims["qwed"]
     about = {name: said.get(name) for name in ("decision", "event", "agent_id", "activity_id")}
     told = ", ".join(f"{name} {value}" for name, value in about.items() if value is not None)
     return f"valid: {told}" if receipt else f"valid: {told}, issued by {checked.claims['iss']}"
+
+
+def _message_as_text(claims: dict[str, Any]) -> str:
+    said = claims["qwed_a2a"]
+    what = f"a message of {said['sender']} to {said['receiver']} was {said['verdict']} by {said['engine']}"
+    return f"valid: {what}, trace {claims['jti']}, issued by {claims['iss']}"

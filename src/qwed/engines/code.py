@@ -7,18 +7,12 @@ and SQL that stand alone must only read.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
+from qwed.engines.programs import PURE, judged, result_of, verdict_of
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import javascript_code, python_code, shell
-from qwed.guards.code_words import CHECK_OF, DESCRIPTIONS, LANGUAGE_ALIASES, CodeFindings, Danger, Issue, impure
+from qwed.guards.code_words import DESCRIPTIONS, LANGUAGE_ALIASES, LANGUAGES, CodeFindings, Danger, Issue, impure
 from qwed.words import Effect, EffectKind, Status, Verdict
-
-LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
-_CHECKS = ("no_dangerous_calls", "no_dynamic_code", "no_deserialisation", "no_reflection")
-_PURE = "pure_computation"
-_READING = frozenset({"bash", "sql"})
-"""Languages that are for reading: alone they may do that much."""
 
 
 def verify(request: EngineRequest) -> Verdict:
@@ -28,76 +22,13 @@ def verify(request: EngineRequest) -> Verdict:
     language = LANGUAGE_ALIASES.get(language, language)
     if language not in LANGUAGES:
         message = f"unknown language `{str(asked)[:40]}`, known are {', '.join(LANGUAGES)}"
-        return _verdict(Status.BLOCKED, message, effects=(Effect(EffectKind.UNRESOLVED, "language"),))
+        return verdict_of(Status.BLOCKED, message, effects=(Effect(EffectKind.UNRESOLVED, "language"),))
     code = request.code or request.query
     if not code.strip():
-        return _verdict(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",))
+        return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",))
     if language == "sql":
         return _sql(code, request)
-    return _judged(_FINDINGS[language](code), language, request.strict)
-
-
-def _judged(found: CodeFindings, language: str, strict: bool) -> Verdict:
-    if found.syntax_error is not None:
-        return _unreadable(found, language)
-    alone = impure(found, reads=language in _READING) if strict else ()
-    failed = {CHECK_OF[Danger(issue.type)] for issue in found.issues} | ({_PURE} if alone else set())
-    checks = (*_CHECKS, _PURE) if strict else _CHECKS
-    status, message = _judgement(found, alone)
-    return _verdict(
-        status,
-        message,
-        effects=found.effects,
-        violations=found.violations,
-        checks_passed=("syntax_valid", *(check for check in checks if check not in failed)),
-        checks_failed=tuple(check for check in checks if check in failed),
-        result=_result(language, (*found.issues, *alone), found.effects, found.unresolved),
-    )
-
-
-def _judgement(found: CodeFindings, alone: tuple[Issue, ...]) -> tuple[Status, str]:
-    if found.violations:
-        first = found.issues[0]
-        return Status.BLOCKED, f"`{first.pattern}`{_on_line(first.line_number)} {first.description}"
-    deed = next((issue for issue in alone if not issue.pattern.startswith(EffectKind.UNRESOLVED.value)), None)
-    if deed is not None:
-        return Status.BLOCKED, f"`{deed.pattern}`{_on_line(deed.line_number)} {deed.description}: it may only compute"
-    if found.unresolved:
-        return Status.INCONCLUSIVE, f"nobody knows what `{found.unresolved[0]}` does"
-    return Status.VERIFIED, "no dangerous pattern found"
-
-
-def _on_line(line: int | None) -> str:
-    return f" on line {line}" if line else ""
-
-
-def _unreadable(found: CodeFindings, language: str) -> Verdict:
-    """Code that cannot be read is refused, but nothing in it was seen that would cost trust."""
-    effects = (Effect(EffectKind.UNRESOLVED, "source"),)
-    return _verdict(
-        Status.BLOCKED,
-        f"{found.syntax_error}{_on_line(found.error_line)}",
-        effects=effects,
-        checks_failed=("syntax_valid",),
-        result={
-            **_result(language, (), effects, ()),
-            "error": found.syntax_error,
-            "line_number": found.error_line,
-        },
-    )
-
-
-def _result(
-    language: str, issues: tuple[Issue, ...], effects: tuple[Effect, ...], unresolved: tuple[str, ...]
-) -> dict[str, Any]:
-    listed = [issue._asdict() for issue in issues]
-    return {
-        "language": language,
-        "issues": listed,
-        "vulnerabilities": listed,
-        "effects": [{"kind": effect.kind.value, "target": effect.target} for effect in effects],
-        "unresolved": list(unresolved),
-    }
+    return judged(_FINDINGS[language](code), language, request.strict)
 
 
 def _bash(code: str) -> CodeFindings:
@@ -134,12 +65,12 @@ def _sql(code: str, request: EngineRequest) -> Verdict:
         verdict,
         engine="code",
         corrected={field: verdict.corrected["query"]} if verdict.corrected else verdict.corrected,
-        result={**verdict.result, **_result("sql", issues, verdict.effects, ())},
+        result={**verdict.result, **result_of("sql", issues, verdict.effects, ())},
     )
     if not alone or not verdict.verified:
         return shown
     message = f"`{alone[0].pattern}` {alone[0].description}: it may only read"
-    failed = (*verdict.checks_failed, _PURE)
+    failed = (*verdict.checks_failed, PURE)
     return replace(shown, status=Status.BLOCKED, message=message, checks_failed=failed, corrected=None)
 
 
@@ -149,7 +80,3 @@ _FINDINGS: dict[str, Callable[[str], CodeFindings]] = {
     "typescript": lambda code: javascript_code.findings(code, typescript=True),
     "bash": _bash,
 }
-
-
-def _verdict(status: Status, message: str, **fields: Any) -> Verdict:
-    return Verdict(status=status, engine="code", message=message, **fields)

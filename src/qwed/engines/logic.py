@@ -1,4 +1,4 @@
-"""DESIGN 8, the logic engine: satisfiability of a formula, or whether premises entail a conclusion.
+"""DESIGN 8, the logic engine: satisfiability of a formula, whether premises entail a conclusion, or claims agree.
 
 A satisfiable query is VERIFIED with a model, an unsatisfiable one FAILED. Premises that contradict each other entail
 everything and so prove nothing: FAILED, with that reason. What depends on a division by zero is INCONCLUSIVE, and so
@@ -13,6 +13,8 @@ import lark
 import z3
 
 from qwed.engines._logic.arguments import Argument, argument_from, argument_of
+from qwed.engines._logic.claims import claims_of
+from qwed.engines._logic.consistency import consistency
 from qwed.engines._logic.elaborate import is_declaration
 from qwed.engines._logic.reading import Reading, read
 from qwed.engines._logic.solve import Problem
@@ -47,7 +49,7 @@ def verify_logic_statement(premises: Sequence[str] | str, conclusion: str) -> Lo
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """Whether the query can be satisfied, or the premises entail the conclusion."""
+    """Whether the query can be satisfied, the premises entail the conclusion, or the claims can all be true."""
     return _answered(lambda: _judge(request))
 
 
@@ -63,6 +65,9 @@ def _answered(judge: Callable[[], Verdict]) -> Verdict:
 
 
 def _judge(request: EngineRequest) -> Verdict:
+    claims = claims_of(request.query, request.parameters)
+    if claims is not None:
+        return consistency(claims)
     argument = argument_of(request.query, request.parameters)
     return _satisfiability(request.query) if argument is None else _entailment(argument)
 

@@ -40,13 +40,13 @@ _IDENTITY, _LENGTHS = "sin(x)^2 + cos(x)^2 = 1", "5 km + 300 m = 5.3 km"
 ENGINES: dict[str, EngineRow] = _by_name(
     (
         EngineRow(name="math", module="qwed.engines.math", version=4, warm=_queries(_IDENTITY, _LENGTHS)),
-        EngineRow(name="logic", module="qwed.engines.logic", version=2),
-        EngineRow(name="code", module="qwed.engines.code", version=6, warm=(EngineRequest(code="print(1 + 1)"),)),
+        EngineRow(name="logic", module="qwed.engines.logic", version=3),
+        EngineRow(name="code", module="qwed.engines.code", version=7, warm=(EngineRequest(code="print(1 + 1)"),)),
         EngineRow(name="sql", module="qwed.engines.sql", version=3, warm=_queries("SELECT id FROM users")),
         EngineRow(
             name="shell", module="qwed.engines.shell", version=2, permitted_by_name=False, warm=_queries("ls -l")
         ),
-        EngineRow(name="fact", module="qwed.engines.fact", version=3),
+        EngineRow(name="fact", module="qwed.engines.fact", version=4),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -36,6 +36,24 @@ class Question(NamedTuple):
     """Who asks: workers are shared out among agents. No part of what a verdict is remembered by."""
     seconds: float | None = None
     """How long it may take, where no agent asks and none waits for its step."""
+
+
+class Asks(Protocol):
+    """Whoever has verdicts to give."""
+
+    def ask(self, question: Question) -> Verdict | Ticket[Verdict]:
+        """The verdict, or a ticket for it."""
+
+
+class OnBehalf(NamedTuple):
+    """Asks for those who do not say for whom: each `who` has its turn at the workers."""
+
+    verdicts: Asks
+    who: str
+
+    def ask(self, question: Question) -> Verdict | Ticket[Verdict]:
+        """The verdict, or a ticket for it."""
+        return self.verdicts.ask(question._replace(agent_id=self.who))
 
 
 class Verdicts:

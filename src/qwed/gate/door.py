@@ -10,6 +10,7 @@ from qwed.gate.attestations import AttestationVerbs
 from qwed.gate.audit import AuditVerbs
 from qwed.gate.engines import EngineVerbs
 from qwed.gate.holder import PATIENCE
+from qwed.gate.messages import MessageVerbs
 from qwed.gate.people import PeopleVerbs
 from qwed.gate.reply import Reply
 from qwed.kernel.case import Case, Credentials
@@ -26,7 +27,7 @@ from qwed.witness.witness import witness_for
 from qwed.words.clock import Clock
 
 
-class Gate(AgentVerbs, PeopleVerbs, EngineVerbs, AuditVerbs, AttestationVerbs):
+class Gate(AgentVerbs, PeopleVerbs, MessageVerbs, EngineVerbs, AuditVerbs, AttestationVerbs):
     """Decides in this process. Whoever holds a Gate is the owner of its first organisation."""
 
     def __init__(self, opened: Opened) -> None:

@@ -4,12 +4,12 @@ Names are not looked up: a public name that leads inside is stopped by whoever c
 """
 
 import re
-import unicodedata
 from enum import StrEnum
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import unquote
 
 from qwed.guards.ranges import Address, is_internal, is_metadata
+from qwed.words.normal import normalize
 
 MAX_LENGTH = 4_096
 
@@ -105,7 +105,7 @@ def _is_unclear(authority: str) -> bool:
 
 
 def _plain(authority: str) -> str:
-    return unicodedata.normalize("NFKC", unquote(unquote(authority)).translate(_DOTS))
+    return normalize("NFKC", unquote(unquote(authority)).translate(_DOTS))
 
 
 def _reach_of_host(text: str, *, named: bool) -> Reach:

@@ -14,6 +14,8 @@ ENVIRONMENT = "environment"
 _WHOLE = frozenset({ENVIRONMENT, "process.env"})
 
 
+LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
+"""What the code engine reads."""
 LANGUAGE_ALIASES = {
     "py": "python",
     "python3": "python",
@@ -132,7 +134,7 @@ def impure(found: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
             "high",
             f"effect_{effect.kind.value.lower()}",
             f"{effect.kind.value} {effect.target}".strip(),
-            _DEEDS[effect.kind],
+            DEEDS[effect.kind],
             line,
             "leave it out: code that stands alone may only compute",
         )
@@ -141,7 +143,7 @@ def impure(found: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
     )
 
 
-_DEEDS: dict[EffectKind, str] = {
+DEEDS: dict[EffectKind, str] = {
     EffectKind.READ: "reads from outside the program",
     EffectKind.WRITE: "changes something outside the program",
     EffectKind.DELETE: "deletes something",

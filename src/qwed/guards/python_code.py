@@ -12,10 +12,13 @@ import warnings
 
 from qwed.guards._python.binders import read
 from qwed.guards._python.check import check
-from qwed.guards._python.quick import is_plain
+from qwed.guards._python.harmless import LOUD_ATTRIBUTES, LOUD_NAMES, PLAIN_BUILTINS
+from qwed.guards._python.quick import LOUD_WORDS, is_plain
 from qwed.guards._python.report import PythonReport
 from qwed.guards._python.scopes import TooComplex
+from qwed.guards._python.tables import ASSUMED, BUILTINS
 from qwed.guards.code_words import CodeFindings, Danger
+from qwed.words.normal import MOST_MARKS, with_few_marks
 
 MAX_BYTES = 250_000
 MAX_NODES = 120_000
@@ -24,26 +27,49 @@ _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "utf-8-sig"})
 
 
+TELLING = LOUD_NAMES | LOUD_ATTRIBUTES | LOUD_WORDS | ASSUMED.keys() | (BUILTINS - PLAIN_BUILTINS)
+"""Words by which a program that imports nothing can do something that is known; without one of them it only computes,
+or calls what nobody knows."""
+
+
 def findings(code: str) -> CodeFindings:
     """What `code` would do; never runs it and never raises."""
+    tree = _read(code)
+    return tree if isinstance(tree, CodeFindings) else _judged(tree, len(code))
+
+
+def findings_at_a_glance(code: str) -> CodeFindings | None:
+    """The same where parsing and one look tell it; None where names have to be followed, which takes longer."""
+    tree = _read(code)
+    if isinstance(tree, CodeFindings):
+        return tree
+    return CodeFindings() if is_plain(tree, len(code)) else None
+
+
+def _read(code: str) -> ast.Module | CodeFindings:
+    """The program, or why it cannot be read."""
     refusal = _unreadable(code)
     if refusal is not None:
         return refusal
     try:
-        tree = _parse(code)
+        return _parse(code)
     except SyntaxError as wrong:
         return CodeFindings(syntax_error=f"not Python: {wrong.msg}", error_line=wrong.lineno)
     except (RecursionError, MemoryError, ValueError, OverflowError) as surprise:
         return CodeFindings(syntax_error=f"cannot be parsed: {type(surprise).__name__}")
-    return _judged(tree, len(code))
 
 
 def _unreadable(code: str) -> CodeFindings | None:
-    if len(code) > MAX_BYTES or len(code.encode("utf-8", "replace")) > MAX_BYTES:
+    if len(code) > MAX_BYTES or (not code.isascii() and len(code.encode("utf-8", "replace")) > MAX_BYTES):
         return CodeFindings(syntax_error=f"longer than {MAX_BYTES} bytes, split it")
     if "\0" in code:
         return CodeFindings(syntax_error="holds a NUL byte")
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", code, maxsplit=2)[:2], 1):
+    if with_few_marks(code) != code:
+        # Python itself brings names into a normal form, and is not to be stopped at that.
+        return CodeFindings(syntax_error=f"holds a letter with more than {MOST_MARKS} marks")
+    # Hardly any program has the word of a cookie, and few have it in the lines that count.
+    lines = re.split(r"\r\n|\r|\n", code, maxsplit=2)[:2] if "coding" in code else ()
+    for number, line in enumerate(lines, 1):
         cookie = _COOKIE.match(line)
         if cookie and cookie[1].lower().replace("_", "-") not in _PLAIN_ENCODINGS:
             report = PythonReport()

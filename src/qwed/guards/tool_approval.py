@@ -1,5 +1,6 @@
 """Guide, tool approval: every tool is safe, dangerous or unknown, and unknown is denied."""
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 
 from qwed.guards.text import strings_in
 from qwed.words import Record
+from qwed.words.normal import UNSEEN, normalize
 from qwed.words.tool_name import bare, readings
 
 SAFE_OPERATIONS = ("read_database", "query_data", "search_web", "send_email", "log_message", "get_weather")
@@ -25,6 +27,7 @@ MAX_SHOWN = 128
 _NAME_WEIGHTS = ((("delete", "drop"), 5), (("money", "payment"), 4))
 _PARAMETER_WEIGHTS = ((("database",), 2), (("admin",), 2))
 _WORST = 10
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 
 
 class Category(StrEnum):
@@ -89,8 +92,12 @@ def folded(name: str) -> str:
     """The name as a careless reader sees it: compatible letters, one case, nothing invisible, no blanks around."""
     if name.isascii():
         return name.lower().strip()
-    visible = "".join(each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) != "Cf")
-    return unicodedata.normalize("NFKC", visible.casefold()).strip()
+    visible = "".join(filter(_is_seen, normalize("NFKC", name)))
+    return normalize("NFKC", visible.casefold()).strip()
+
+
+def _is_seen(each: str) -> bool:
+    return unicodedata.category(each) != "Cf" and _UNSEEN.match(each) is None
 
 
 def _is_disguised(name: str, plain: str) -> bool:

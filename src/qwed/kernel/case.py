@@ -18,6 +18,7 @@ from qwed.words import Decision, Risk, Verdict
 
 if TYPE_CHECKING:
     from qwed.kernel.judging.judgement import Judgement
+    from qwed.kernel.messages.message import Message
 
 _LATER: Any = None
 """A field some stage fills; no stage reads one that an earlier stage has not filled."""
@@ -51,6 +52,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     context_required: bool = True
     malformed: str | None = None
     """What is wrong with the body around the action; said once it is known who asks."""
+    message: "Message | None" = None
+    """What one agent tells another, where that is what is asked about."""
+    by: str = ""
+    """Who asks, where it is known from the start."""
+    unsaid: int = 0
+    """How many messages before this one were refused without a leaf of their own."""
     now: float
     started: float = msgspec.field(default_factory=time.perf_counter)
 

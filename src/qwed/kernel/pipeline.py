@@ -4,9 +4,9 @@ A refusal is a value and stops the walk. An exception is a surprise: it is caugh
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
-from qwed.kernel.answer import Answer, denied
+from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.judgement import Judgement, conclude
 from qwed.kernel.people.approvals import expire
@@ -23,7 +23,7 @@ from qwed.kernel.stages.reserve_step import reserve_step
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.stages.settle import settle
 from qwed.store.protocol import StoreError
-from qwed.words import ErrorCode, Risk
+from qwed.words import Decision, ErrorCode, Risk
 
 Stage = Callable[[Case, Services], Any]
 """`Case | Answer`; `run_engine` may return a coroutine of one, because it alone may wait for a worker."""
@@ -38,7 +38,10 @@ MOMENT, MATTER = JUDGEMENT[:2], JUDGEMENT[2:]
 """What depends on when it is asked, and what depends on nothing but the agent and the action (see `judgement.py`)."""
 
 
-class _Walk:
+T = TypeVar("T")
+
+
+class Walk:
     """How far a case has come, so that a surprise knows what to free and what to record."""
 
     __slots__ = ("case",)
@@ -49,8 +52,15 @@ class _Walk:
 
 async def verify_action(case: Case, services: Services) -> Answer:
     """The answer to one request; whatever happens on the way, never an approval by accident."""
-    walk = _Walk(case)
-    for attempt in (_decide, _record_surprise):
+    answer = await fail_closed(Walk(case), (_decide, _record_surprise), services)
+    return Answer(decision=Decision.DENIED, error=answer) if isinstance(answer, Problem) else answer
+
+
+async def fail_closed(
+    walk: Walk, attempts: tuple[Callable[[Walk, Services], Coroutine[Any, None, T]], ...], services: Services
+) -> T | Problem:
+    """What the first attempt came to that was not surprised; why nothing is given, where there was none."""
+    for attempt in attempts:
         try:
             # Inside what fails closed: a surprise while freeing is a refusal too.
             try:
@@ -59,23 +69,23 @@ async def verify_action(case: Case, services: Services) -> Answer:
                 _free(walk.case, services)
         except (StoreError, TimeoutError) as error:
             services.log.error("store failed: %s", error, extra={"agent_id": walk.case.agent_id})
-            return denied(
+            return problem(
                 ErrorCode.DEPENDENCY_DOWN, "the decision could not be kept, so it is not given", retry_after=1
             )
         except Exception:  # the kernel's one broad except: a surprise is a refusal
             services.log.exception("surprise", extra={"agent_id": walk.case.agent_id})
-    return denied(ErrorCode.INTERNAL)
+    return problem(ErrorCode.INTERNAL)
 
 
-async def _decide(walk: _Walk, services: Services) -> Answer:
+async def _decide(walk: Walk, services: Services) -> Answer:
     expire(services, walk.case.now)
-    refusal = _pass(ADMISSION, walk, services)
+    refusal = pass_through(ADMISSION, walk, services)
     if walk.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
     if walk.case.remembered is not None:
         return remembered_answer(walk.case, walk.case.remembered, services)
     if refusal is None:
-        refusal = _pass(MOMENT, walk, services) or await _judged(walk, services)
+        refusal = pass_through(MOMENT, walk, services) or await _judged(walk, services)
     if services.at_stage is not None:
         services.at_stage("settle")
     answer = await settle(walk.case, refusal, services)
@@ -84,7 +94,7 @@ async def _decide(walk: _Walk, services: Services) -> Answer:
     return answer
 
 
-async def _judged(walk: _Walk, services: Services) -> Answer | None:
+async def _judged(walk: Walk, services: Services) -> Answer | None:
     """Work the matter out, or remember what was worked out before."""
     tools = services.store.tool_rows(walk.case.agent.organisation_id)
     known = services.judgements.find(walk.case, tools)
@@ -93,11 +103,11 @@ async def _judged(walk: _Walk, services: Services) -> Answer | None:
         services.judgements.keep(walk.case, tools, known)
     walk.case = replace(walk.case, judgement=known)
     if known.refusal is None and known.risk >= _HIGH:
-        return _pass((check_high_risk,), walk, services)
+        return pass_through((check_high_risk,), walk, services)
     return known.refusal
 
 
-def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer | None:
+def pass_through(stages: tuple[Stage, ...], walk: Walk, services: Services) -> Answer | None:
     """Walk the case through `stages`; the refusal that stopped it, if one did."""
     hook = services.at_stage
     for stage in stages:
@@ -110,7 +120,7 @@ def _pass(stages: tuple[Stage, ...], walk: _Walk, services: Services) -> Answer 
     return None
 
 
-async def _judge(walk: _Walk, services: Services) -> Judgement:
+async def _judge(walk: Walk, services: Services) -> Judgement:
     """Walk through MATTER, waiting where the engine has to be waited for."""
     for stage in MATTER:
         if services.at_stage is not None:
@@ -124,7 +134,7 @@ async def _judge(walk: _Walk, services: Services) -> Judgement:
     return conclude(walk.case, None)
 
 
-async def _record_surprise(walk: _Walk, services: Services) -> Answer:
+async def _record_surprise(walk: Walk, services: Services) -> Answer:
     if walk.case.agent is None:
         return denied(ErrorCode.INTERNAL)
     return await settle(walk.case, denied(ErrorCode.INTERNAL), services)

@@ -9,6 +9,7 @@ import msgspec
 from qwed.engines.verdicts import Verdicts
 from qwed.kernel.judging.judgement import Judgements
 from qwed.kernel.keeping.vault import Vault
+from qwed.kernel.messages.floods import Floods
 from qwed.kernel.people.doorbell import Doorbells
 from qwed.kernel.report.desk import ReportDesk
 from qwed.kernel.tools import TOOLS, Tool
@@ -34,6 +35,7 @@ class Services:
     judgements: Judgements = field(default_factory=Judgements)
     doorbells: Doorbells = field(default_factory=Doorbells)
     reports: ReportDesk = field(default_factory=ReportDesk)
+    floods: Floods = field(default_factory=Floods)
     translator: Translator | None = None
     """Sentences into formulas, where an operator has configured a provider."""
     clock: Clock = field(default_factory=Clock)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from qwed.kernel.judging.told import Told
 
 TOOL_CALL = "tool_call"
+A2A_MESSAGE = "a2a_message"
+"""What a message to another agent is called in the record; nobody asks for one as an action."""
 
 TOOL, PATH, SHELL = "tool", "path", "shell"
 """Judges that are no engine: what has no engine of its own reads VERIFIED by one of these."""
@@ -92,10 +94,11 @@ TOOLS: dict[str, Tool] = ACTION_TYPES | {
         _row("shutdown_server", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
         _row("revoke_access", "critical", _E.ADMIN, requires_approval=True, dangerous=True),
         _row("release_tool_definition", "low", requires_approval=True, dangerous=True),
+        _row("release_agent_card", "low", requires_approval=True, dangerous=True),
     )
 }
 
-ONLY_READ = frozenset({"release_tool_definition"})
+ONLY_READ = frozenset({"release_tool_definition", "release_agent_card"})
 """Tools whose parameters are read by the person who decides and by nobody else: they name nothing that is done."""
 
 OPTIONAL_ENGINE = frozenset({"sql", "code"})

@@ -52,18 +52,19 @@ class SigningKey:
         self.private = private
         self.jwk = jwk_of(private.public_key())
         self.kid = self.jwk["kid"]
-        self._headers: dict[str, bytes] = {}
+        self._headers: dict[tuple[str, str | None], bytes] = {}
 
-    def sign(self, typ: str, payload: bytes) -> str:
-        """`payload` as a compact JWS whose header says `typ`."""
-        signing_input = self._header(typ) + b"." + _b64(payload)
+    def sign(self, typ: str, payload: bytes, jku: str | None = None) -> str:
+        """`payload` as a compact JWS whose header says `typ`, and where this key is published if that is to be said."""
+        signing_input = self._header(typ, jku) + b"." + _b64(payload)
         r, s = decode_dss_signature(self.private.sign(signing_input, _ES256))
         return (signing_input + b"." + _b64(r.to_bytes(32, "big") + s.to_bytes(32, "big"))).decode()
 
-    def _header(self, typ: str) -> bytes:
-        header = self._headers.get(typ)
+    def _header(self, typ: str, jku: str | None) -> bytes:
+        header = self._headers.get((typ, jku))
         if header is None:
-            header = self._headers[typ] = _b64(canonical({"alg": "ES256", "kid": self.kid, "typ": typ}))
+            said = {"alg": "ES256", "kid": self.kid, "typ": typ} | ({} if jku is None else {"jku": jku})
+            header = self._headers[typ, jku] = _b64(canonical(said))
         return header
 
 

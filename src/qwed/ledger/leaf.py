@@ -35,6 +35,8 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     level_after: int | None = None
     level_before: int | None = None
     policy_hash: str | None = None
+    repeats: int = 0
+    """How many more messages of the same pair were refused for their number and left no leaf of their own."""
     result_hash: str | None = None
     risk_level: str | None = None
     self_approved: bool = False

@@ -32,10 +32,25 @@ _CLAIMS = {
 }
 # Chain, index and previous attestation: none of them, those of a first, those of a later one.
 _LINK = re.compile(r'\[(null,null,null|"[^"]+",0,null|"[^"]+",[1-9][0-9]{0,15},"[^"]+")\]')
+MESSAGE = "qwed-a2a-attestation+jwt"
+MESSAGE_ISSUERS = ("did:qwed:a2a:", ISSUER)
+"""How the names of those begin who sign for messages: an interceptor in a process, and a server."""
+UNREAD = "unread"
+"""What stands in the attestation of a message for the hash of a payload that was refused before it was read."""
+_ENGINES = "finance_guard logic_guard code_guard trust_boundary bypass passthrough error_handler"
+_MESSAGE_CLAIMS = {
+    _TEXT: "iss jti qwed_a2a.sender qwed_a2a.receiver",
+    f'"(sha256:[0-9a-f]{{64}}|{UNREAD})"': "sub",
+    _WHOLE: "iat exp",
+    f"({_TEXT})?": "qwed_a2a.activity_id",
+    '"1[.]0"': "qwed_a2a.version",
+    '"(forwarded|blocked|error)"': "qwed_a2a.verdict",
+    f'"({_ENGINES.replace(" ", "|")})"': "qwed_a2a.engine",
+}
 _RECEIPT = {_WHOLE: "index", _TEXT: "leaf", rf"\[({_HASH},?)*\]": "path", r"\{.*\}": "head"}
 
 
-def _misfit(value: Any, grammar: Mapping[str, str]) -> str:
+def misfit(value: Any, grammar: Mapping[str, str]) -> str:
     """The first member that is missing or does not read as it must; nothing where all do."""
     for pattern, names in grammar.items():
         for name in names.split():
@@ -73,7 +88,7 @@ def check_attestation(
     claims = None
     try:
         _, claims = open_jws(jwt, ATTESTATION, keys, any_numbers)
-        require(not (name := _misfit(claims, _CLAIMS)), "007", f"its claim `{name}` is missing or not as it must be")
+        require(not (name := misfit(claims, _CLAIMS)), "007", f"its claim `{name}` is missing or not as it must be")
         issuer, begin, log = claims["iss"], max(claims["iat"], claims.get("nbf", 0)), claims["qwed"]["log"]
         require(log["index"] < log["size"], "007", "its claim `qwed.log` names a leaf outside of the tree")
         trusted = issuer.startswith(ISSUER) if trusted_issuers is None else issuer in (*trusted_issuers,)
@@ -85,6 +100,37 @@ def check_attestation(
         require(
             _LINK.fullmatch(canonical(link)), "008", "only the first of a chain, index 0, has no previous attestation"
         )
+    except Invalid as wrong:
+        return Checked(False, claims, wrong.code, str(wrong))
+    return Checked(True, claims, None, "it is valid")
+
+
+def is_message(jwt: str) -> bool:
+    """Whether the token says that it is the attestation of a message; nothing is proven by that."""
+    try:
+        return bool(open_jws(jwt, MESSAGE, None))
+    except Invalid:
+        return False
+
+
+def check_message(jwt: str, keys: Keys, *, now: float, trusted_issuers: Collection[str] | None = None) -> Checked:
+    """Whether the attestation of a message between agents may be believed at the time `now`, and what it claims.
+
+    One that is valid may well say that the message was blocked: `qwed_a2a.verdict` is what became of it.
+    """
+    claims = None
+    try:
+        _, claims = open_jws(jwt, MESSAGE, keys)
+        require(
+            not (name := misfit(claims, _MESSAGE_CLAIMS)), "007", f"its claim `{name}` is missing or not as it must be"
+        )
+        issuer, said = claims["iss"], claims["qwed_a2a"]
+        trusted = issuer.startswith(MESSAGE_ISSUERS) if trusted_issuers is None else issuer in (*trusted_issuers,)
+        require(trusted, "002", f"its issuer {ascii(issuer)[:80]} is not trusted")
+        read = claims["sub"] != UNREAD or said["verdict"] != "forwarded"
+        require(read, "007", "its claim `sub` names no payload, and it was forwarded")
+        require(now < claims["exp"], "004", f"it expired at {claims['exp']}")
+        require(claims["iat"] <= now, "005", f"it is not valid before {claims['iat']}")
     except Invalid as wrong:
         return Checked(False, claims, wrong.code, str(wrong))
     return Checked(True, claims, None, "it is valid")
@@ -108,7 +154,7 @@ def check_chain(tokens: Sequence[str], keys: Keys, *, now: float, **options: Any
 def check_receipt(receipt: Mapping[str, Any], keys: Keys) -> Checked:
     """Whether a receipt proves its leaf to be in the log that its head is signed for; the claims are the leaf."""
     try:
-        require(not (name := _misfit(receipt, _RECEIPT)), "001", f"its `{name}` is not that of a receipt")
+        require(not (name := misfit(receipt, _RECEIPT)), "001", f"its `{name}` is not that of a receipt")
         claims, head = read_leaf(receipt["leaf"]), read_head(receipt["head"], keys)
         hashed, path = leaf_hash(receipt["leaf"].encode()), [bytes.fromhex(each) for each in receipt["path"]]
         proven = verify_inclusion(hashed, receipt["index"], head.size, path, head.root)

@@ -5,8 +5,9 @@ Central and Eastern Europe, the Baltics and Turkey.
 """
 
 import struct
-import unicodedata
 from typing import Any, NamedTuple
+
+from qwed.words.normal import normalize
 
 _LETTERS = (
     *range(0x100, 0x180),
@@ -89,7 +90,7 @@ def _set_width(face: Any, code: int, parts: tuple[int, int, bool], record: bytes
 
 def _parts_of(face: Any, letter: str) -> tuple[int, int, bool] | None:
     """The codes of the letter and of the accent, and whether that stands above; None where one is missing."""
-    taken_apart = unicodedata.normalize("NFD", letter)
+    taken_apart = normalize("NFD", letter)
     if len(taken_apart) != 2:
         return None
     base, mark = taken_apart[0], taken_apart[1]

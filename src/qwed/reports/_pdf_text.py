@@ -18,6 +18,7 @@ from reportlab.platypus import Paragraph as Plain
 
 from qwed.reports._pdf_accents import add_accents, has_glyph
 from qwed.reports.turns import turn
+from qwed.words.normal import normalize
 
 Story = list[Flowable]
 
@@ -57,7 +58,7 @@ def printable(text: str) -> str:
     """The text as it can be printed: `[U+4E2D U+6587]` for what the typefaces have no glyph for."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_pieces(unicodedata.normalize("NFC", text)))
+    return "".join(_pieces(normalize("NFC", text)))
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from qwed.store import parts, rows
+from qwed.store.boundary import MOST_LISTED
 from qwed.store.columns import insert, put
 from qwed.store.known import Known, ReadOne, Row
 from qwed.store.parts import Conflict
@@ -79,6 +80,31 @@ def _refuse_revocation(part: parts.KeyRevoked, desk: Desk) -> Conflict | None:
 def _refuse_second(part: parts.AttestationRevoked, desk: Desk) -> Conflict | None:
     row = desk.one("SELECT 1 FROM revocations WHERE attestation_id = ?", (part.attestation_id,))
     return Conflict.REVOKED if row is not None or desk.known.taken(part.attestation_id) else None
+
+
+def _refuse_halted(part: parts.OrganisationStands, desk: Desk) -> Conflict | None:
+    if desk.known.halted(part.organisation_id):
+        return Conflict.HALTED
+    boundary = desk.known.boundary(part.organisation_id)
+    return Conflict.BLOCKED if boundary.refuses(part.sender, part.receiver) else None
+
+
+def _refuse_entry(part: parts.ListChanged, desk: Desk) -> Conflict | None:
+    boundary = desk.known.boundary(part.organisation_id)
+    if (part.entry in boundary.entries) is part.there:
+        return Conflict.STALE
+    full = part.there and boundary.size(part.entry.list) >= MOST_LISTED
+    return Conflict.FULL if full else None
+
+
+def _entry_statements(part: parts.ListChanged) -> tuple[Statement, ...]:
+    row = (part.organisation_id, *part.entry)
+    return ((insert("message_lists") if part.there else rows.DELETE_ENTRY, row),)
+
+
+def _accept_entry(part: parts.ListChanged, desk: Desk) -> None:
+    changed = desk.known.boundary(part.organisation_id).changed(part.entry, there=part.there)
+    desk.known.put_boundary(part.organisation_id, changed)
 
 
 def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
@@ -160,6 +186,8 @@ HANDLING: dict[type, _Handling] = {
         ),
         lambda part, desk: desk.known.put_halted(part.organisation_id, part.at is not None),
     ),
+    parts.OrganisationStands: _Handling(_refuse_halted, lambda _part: (), _never),
+    parts.ListChanged: _Handling(_refuse_entry, _entry_statements, _accept_entry),
     parts.ToolChanged: _Handling(
         _never,
         lambda part: ((put("tools"), tuple(part)),),

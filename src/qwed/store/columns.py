@@ -35,6 +35,8 @@ _COLUMNS = {
     "heads": "organisation_id size signature",
     "revocations": "attestation_id organisation_id activity_id at",
     "chains": "organisation_id chain_id links last",
+    "message_lists": "organisation_id list sender receiver",
+    "buckets": "organisation_id pair tokens at full_at",
     "meta": "name value",
 }
 COLUMNS: dict[str, tuple[str, ...]] = {table: tuple(names.split()) for table, names in _COLUMNS.items()}

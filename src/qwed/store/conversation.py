@@ -18,6 +18,12 @@ class Step(NamedTuple):
     number: int
     fingerprint: str
     state_fingerprint: str | None = None
+    allotted: bool = False
+    """Whether the store chooses its number: then it commits after a later one as well."""
+    witnessed: bool = False
+    """Whether we saw the state ourselves: then it alone tells a loop from progress."""
+    alone: bool = False
+    """Whether it stands in no conversation: then there is nothing to remember."""
 
 
 class Past(NamedTuple):
@@ -31,17 +37,17 @@ class Past(NamedTuple):
     window: str = ""
     """The last fingerprints of action and state, oldest first, with a blank between them."""
 
-    def refuses_step(self, number: int, max_steps: int) -> ErrorCode | None:
-        """LOOP-001 and LOOP-002, from the past alone."""
+    def refuses_step(self, number: int, max_steps: int, *, allotted: bool = False) -> ErrorCode | None:
+        """LOOP-001 and LOOP-002, from the past alone; a number that was allotted is nobody else's."""
         if number > max_steps or self.steps >= max_steps:
             return ErrorCode.STEP_LIMIT
-        if number <= self.last_step:
+        if number <= self.last_step and not allotted:
             return ErrorCode.REPLAY
         return None
 
     def refuses_loop(self, step: Step) -> ErrorCode | None:
         """LOOP-003 and LOOP-004."""
-        if step.fingerprint == self.fingerprint and self.repeats >= MAX_REPEATS:
+        if step.fingerprint == self.fingerprint and self.repeats >= MAX_REPEATS and not step.witnessed:
             return ErrorCode.REPETITION
         if step.state_fingerprint is not None and self.window.split().count(step.state_fingerprint) >= MAX_SAME_STATE:
             return ErrorCode.NO_PROGRESS
@@ -53,7 +59,7 @@ class Past(NamedTuple):
         if step.state_fingerprint is not None and decision is _APPROVED:
             window = " ".join([*window.split(), step.state_fingerprint][-WINDOW:])
         repeats = self.repeats + 1 if step.fingerprint == self.fingerprint else 1
-        return Past(step.number, self.steps + 1, step.fingerprint, repeats, window)
+        return Past(max(step.number, self.last_step), self.steps + 1, step.fingerprint, repeats, window)
 
 
 NO_PAST = Past()

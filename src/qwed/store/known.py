@@ -1,4 +1,4 @@
-"""Who there is and how things stand, as last submitted: agents, keys, tools, webhooks, what is halted or settled.
+"""Who there is and how things stand, as last submitted: agents, keys, tools, lists, webhooks, what is halted.
 
 Read from the tables when first asked for and kept until something changes it. Misses are read and changes made under
 the store's lock, so that what was read before a change is not remembered after it.
@@ -10,6 +10,7 @@ from typing import Any
 
 from qwed.store import rows
 from qwed.store.agent import Agent, AgentStatus, Key
+from qwed.store.boundary import Boundary, Entry, ListName
 from qwed.store.parts import Webhook
 
 Row = tuple[Any, ...]
@@ -31,6 +32,7 @@ class Known:
         self._agents: dict[str, Agent] = {}
         self._keys: dict[str, Key] = {}
         self._tools: dict[str, dict[str, bytes]] = {}
+        self._boundaries: dict[str, Boundary] = {}
         self._webhooks: dict[str, Webhook | None] = {}
         self._halted: dict[str, bool] = {}
         self._elevating: dict[str, bool] = {}
@@ -112,6 +114,20 @@ class Known:
     def put_tool(self, organisation_id: str, name: str, row: bytes) -> None:
         """A row of the registry; a new dict, because judgements were made under the old one."""
         self._tools[organisation_id] = {**self.tools(organisation_id), name: row}
+
+    def boundary(self, organisation_id: str) -> Boundary:
+        """Who may not send messages to whom, and who is trusted."""
+        known = self._boundaries.get(organisation_id)
+        if known is not None:
+            return known
+        with self._lock:
+            found = self._every(rows.SELECT_LISTS, (organisation_id,))
+            entries = (Entry(ListName(name), sender, receiver) for name, sender, receiver in found)
+            return self._boundaries.setdefault(organisation_id, Boundary(entries))
+
+    def put_boundary(self, organisation_id: str, boundary: Boundary) -> None:
+        """The lists, changed."""
+        self._boundaries[organisation_id] = boundary
 
     def webhook(self, organisation_id: str) -> Webhook | None:
         """Where the organisation wants to be told."""

@@ -51,6 +51,12 @@ class LiveState:
             self._conversations.move_to_end(place)
         return known
 
+    def last_said(self, agent_id: str, conversation_id: str) -> str:
+        """The fingerprint of the last step that was committed in a conversation."""
+        if self._stale:
+            self._refresh()
+        return self.conversation(agent_id, conversation_id).past.fingerprint
+
     def usage(self, agent_id: str) -> Usage:
         """The counters of an agent, from memory or disk."""
         if self._stale:
@@ -67,7 +73,9 @@ class LiveState:
         now = self._monotonic()
         if now - self._swept >= self._lease_seconds:
             self._sweep(now)
-        conversation = self.conversation(agent.agent_id, conversation_id)
+        conversation = Conversation() if step.alone else self.conversation(agent.agent_id, conversation_id)
+        if step.allotted:
+            step = step._replace(number=self._free_step(agent.agent_id, conversation_id, conversation.past, now))
         refusal = conversation.past.refuses_step(step.number, self._max_steps)
         if refusal is not None:
             return refusal
@@ -81,6 +89,16 @@ class LiveState:
         reservation = Reservation(agent, place, step, now + self._lease_seconds, conversation)
         self._reservations[place] = reservation
         return reservation
+
+    def _free_step(self, agent_id: str, conversation_id: str, past: Past, now: float) -> int:
+        """The next step that is neither committed nor held by anybody."""
+        number = past.last_step + 1
+        while number <= self._max_steps:
+            holder = self._reservations.get((agent_id, conversation_id, number))
+            if holder is None or holder.expires <= now:
+                break
+            number += 1
+        return number
 
     def holds(self, reservation: Reservation) -> bool:
         """Whether the lease still stands."""
@@ -114,7 +132,8 @@ class LiveState:
         if not self.holds(reservation):
             return ErrorCode.LEASE_EXPIRED
         past, step = reservation.conversation.past, reservation.step
-        return past.refuses_step(step.number, self._max_steps) or past.refuses_loop(step)
+        refusal = past.refuses_step(step.number, self._max_steps, allotted=step.allotted)
+        return refusal or past.refuses_loop(step)
 
     def take_over(self, agent_id: str, after: Usage) -> None:
         """The counters as they were submitted to be written; what is held stays held."""

@@ -164,6 +164,11 @@ class LogTable(Archive):
         row = self._one(statement, (activity_id, organisation_id))
         return None if row is None else int(row[0])
 
+    def find_leaf(self, activity_id: str) -> Entry | None:
+        """An activity, whosever it is."""
+        row = self._one(rows.SELECT_LEAF, (activity_id,))
+        return None if row is None else Entry(*row)
+
     def find_attestation(self, attestation_id: str) -> Entry | None:
         """The activity an attestation is about."""
         row = self._one(rows.SELECT_ATTESTATION, (attestation_id,))

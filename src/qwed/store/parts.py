@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from qwed.store.agent import Agent, Key
+from qwed.store.boundary import Entry
 
 
 class Conflict(StrEnum):
@@ -15,6 +16,9 @@ class Conflict(StrEnum):
     EXECUTED = "its execution was already logged"
     LAST_OWNER = "it is the last owner key: add another one first"
     REVOKED = "it is already revoked"
+    FULL = "the list is full: remove an entry first"
+    HALTED = "the whole organisation is stopped"
+    BLOCKED = "an owner blocked it meanwhile"
 
 
 class Approval(NamedTuple):
@@ -129,6 +133,22 @@ class OrganisationHalted(NamedTuple):
     at: float | None
 
 
+class OrganisationStands(NamedTuple):
+    """Changes nothing, but holds only while the organisation is not halted, and blocks neither of the two agents."""
+
+    organisation_id: str
+    sender: str
+    receiver: str
+
+
+class ListChanged(NamedTuple):
+    """An entry of a list that messages are held against, put there or taken away."""
+
+    organisation_id: str
+    entry: Entry
+    there: bool
+
+
 class ToolChanged(NamedTuple):
     """A row of an organisation's registry."""
 
@@ -174,6 +194,8 @@ Part = (
     | KeyAdded
     | KeyRevoked
     | OrganisationHalted
+    | OrganisationStands
+    | ListChanged
     | AttestationRevoked
     | SubjectErased
     | ToolChanged

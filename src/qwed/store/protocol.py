@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from qwed.store.agent import Agent, Key
+from qwed.store.boundary import Boundary, Pair
 from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Conversation, Step
 from qwed.store.job import Job, JobItem
@@ -160,6 +161,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     mark: Mark = Mark.NONE
     degrade: Callable[[Agent, Agent, Offence], Change] | None = None
     """Says how a loss of trust is logged, given the agent before and after it."""
+    pair: Pair | None = None
+    """Sender and receiver of a message; refused where one of them was blocked meanwhile."""
     link: Link | None = None
     """Its place in a chain of attestations; refused where the chain has grown meanwhile."""
 
@@ -292,6 +295,12 @@ class Store(Protocol):
 
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]: ...
 
+    def boundary(self, organisation_id: str) -> Boundary: ...
+
+    def take_token(self, organisation_id: str, pair: str, per_minute: int, now: float) -> float: ...
+
+    def last_said(self, agent_id: str, conversation_id: str) -> str: ...
+
     def webhook(self, organisation_id: str) -> Webhook | None: ...
 
     def webhook_record(self, organisation_id: str) -> Webhook | None: ...
@@ -355,6 +364,8 @@ class Store(Protocol):
     def head_at(self, organisation_id: str, size: int) -> str | None: ...
 
     def log_index_of(self, organisation_id: str, activity_id: str) -> int | None: ...
+
+    def find_leaf(self, activity_id: str) -> Entry | None: ...
 
     def find_attestation(self, attestation_id: str) -> Entry | None: ...
 

@@ -48,6 +48,8 @@ PUT_CHAIN = put("chains")
 DELETE_EXPIRED_MEMORIES = (
     "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at < ? LIMIT 16)"
 )
+SELECT_LISTS = "SELECT list, sender, receiver FROM message_lists WHERE organisation_id = ?"
+DELETE_ENTRY = "DELETE FROM message_lists WHERE organisation_id = ? AND list = ? AND sender = ? AND receiver = ?"
 SELECT_USAGE = select("usage", "WHERE agent_id = ?")
 SELECT_CONVERSATION = (
     "SELECT last_step, steps, fingerprint, repeats, window FROM conversations "
@@ -62,6 +64,7 @@ _ACTIVITIES = (
     "LEFT JOIN approvals p ON p.activity_id = a.activity_id AND a.event = ''"
 )
 SELECT_ACTIVITY = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ? AND a.agent_id = ?"  # noqa: S608 - constants
+SELECT_LEAF = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ?"  # noqa: S608 - constants
 SELECT_ATTESTATION = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.attestation_id = ?"  # noqa: S608 - constants
 SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants

@@ -13,6 +13,8 @@ from urllib.parse import quote
 from qwed.store import rows
 from qwed.store.agent import Agent, Key
 from qwed.store.archive import LARGEST_PAGE
+from qwed.store.buckets import Buckets
+from qwed.store.chains import ChainTable, End
 from qwed.store.changes import Desk, accept, refuse
 from qwed.store.conduct import PENALTY, Conduct, Mark, Offence
 from qwed.store.conversation import Conversation, Past, Step
@@ -21,6 +23,7 @@ from qwed.store.known import Known
 from qwed.store.live import LiveState
 from qwed.store.log import LogTable, Sequencer, integrate_backlog, nobody_listens
 from qwed.store.merit import Merit
+from qwed.store.messages import MessageTable
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
 from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
@@ -30,7 +33,6 @@ from qwed.store.protocol import (
     Kept,
     KeptApproval,
     KeyClaim,
-    Link,
     Remembered,
     Reservation,
     Settled,
@@ -47,12 +49,11 @@ from qwed.words.clock import Clock
 
 MEMORY = ":memory:"
 NEVER = float("inf")
-REMEMBERED_CHAINS = 10_000
 _SOON = 1.0
 _READING, _APART = Telling("could not read"), Telling("could not run apart")
 
 
-class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
+class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable):
     """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
 
     def __init__(
@@ -87,10 +88,10 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
         self._submitted = 0
         self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._chains: dict[tuple[str, str], tuple[int, str | None, int]] = {}
-        """As last submitted, and with which write; what is not here is as it stands on disk."""
+        self._chains: dict[tuple[str, str], End] = {}
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
+        self._buckets = Buckets(self._load_bucket)
         # Last: nobody could give the directory back for a store that was never made.
         self._open(place)
 
@@ -241,11 +242,11 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             write.usage = (agent.agent_id, *after.spent, *after.conduct, *after.merit)
             for place, change in enumerate(fallout, settled.log_index + 1):
                 add_change(write, change, place)
-            ticket = self._submit(write)
+            ticket = self._submit(write, settlement.activity.at)
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
             if settlement.link is not None:
-                self._put_link(agent.organisation_id, settlement.link)
+                self._put_link(agent.organisation_id, settlement.link, self._submitted, self._writer.written)
             self._live.accept(settlement, after, past, self._submitted)
             for change in fallout:
                 accept(change.parts, self._desk())
@@ -276,33 +277,11 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             return ErrorCode.AGENT_SUSPENDED
         if current is not agent and current != agent:
             return ErrorCode.AGENT_CHANGED
+        if settlement.pair is not None and self._known.boundary(agent.organisation_id).refuses(*settlement.pair):
+            return ErrorCode.MESSAGE_BLOCKED
         if settlement.approval is not None and self._too_many_wait(agent):
             return ErrorCode.APPROVALS_FULL
         return self._live.refuses_commit(reservation)
-
-    def _refuse_link(self, settlement: Settlement) -> ErrorCode | None:
-        """Another attestation was put into the chain meanwhile: then this one is the next."""
-        link = settlement.link
-        if link is None or self.chain(settlement.agent.organisation_id, link.chain_id) == (link.links, link.previous):
-            return None
-        return ErrorCode.CONFLICT
-
-    def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]:
-        """How many attestations a chain has, and the last of them."""
-        with self._lock:
-            known = self._chains.get((organisation_id, chain_id))
-            if known is not None:
-                return known[:2]
-            statement = "SELECT links, last FROM chains WHERE organisation_id = ? AND chain_id = ?"
-            row = self._one(statement, (organisation_id, chain_id))
-            return (0, None) if row is None else (row[0], row[1])
-
-    def _put_link(self, organisation_id: str, link: Link) -> None:
-        """Keep the end of a chain in mind at least until the table shows it."""
-        if len(self._chains) >= REMEMBERED_CHAINS:
-            durable = self._writer.written
-            self._chains = {place: end for place, end in self._chains.items() if end[-1] > durable}
-        self._chains[organisation_id, link.chain_id] = (link.links + 1, link.attestation_id, self._submitted)
 
     def _too_many_wait(self, agent: Agent) -> bool:
         return self._live.usage(agent.agent_id).spent.open_approvals >= self._max_open_approvals
@@ -334,7 +313,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             if after is not None:
                 write.usage = (change.agent_id, *after.spent, *after.conduct, *after.merit)
                 write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
-            ticket = self._submit(write)
+            ticket = self._submit(write, change.activity.at)
             accept(change.parts, self._desk())
             self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
             if after is not None:
@@ -355,7 +334,8 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
                 after = Usage(usage.spent, usage.conduct, Merit(since=change.activity.at))
         return after
 
-    def _submit(self, write: Write) -> Ticket[Any]:
+    def _submit(self, write: Write, now: float) -> Ticket[Any]:
+        write.statements += self._buckets.statements(self._submitted + 1, self._writer.written, now)
         ticket = self._writer.submit(write)
         self._submitted += 1
         for organisation_id, index, *_ in write.activities:
@@ -477,6 +457,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable):
             announce(write.ticket for write in behind)
             self._next_index.clear()
             self._chains.clear()
+            self._buckets.distrust(self._writer.written)
             self._next_expiry = 0.0
             # Nothing is on its way any more.
             self._submitted = self._writer.written
@@ -491,4 +472,6 @@ def _nobody() -> None:
 
 def _past_after(settlement: Settlement) -> Past | None:
     reservation = settlement.reservation
-    return None if reservation is None else reservation.conversation.past.after(reservation.step, settlement.decision)
+    if reservation is None or reservation.step.alone:
+        return None
+    return reservation.conversation.past.after(reservation.step, settlement.decision)

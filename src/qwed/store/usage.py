@@ -35,6 +35,7 @@ class Charge(NamedTuple):
 
 
 NOTHING = Charge()
+ONE_REQUEST = Charge(requests=1)
 
 MOST_COUNTED = 2**62
 """Where nobody chose a limit: a sum past what the database can hold would stop the writes of every other agent."""

@@ -36,6 +36,9 @@ class ErrorCode(Enum):
     AGENT_CHANGED = _Row("QWED-AGENT-005", 200,
         "the agent was changed while the decision was made", False, "agent_unchanged",
         "send the step again")
+    MESSAGE_BLOCKED = _Row("QWED-AGENT-005", 200,
+        "the message may not pass between these agents", True, "not_blocked",
+        "ask an owner, whose lists `qwed a2a lists` shows")
     INTERNAL = _Row("QWED-AGENT-005", 200, "the decision could not be made", False, "decision_made",
         "send the step again; if it happens twice, the server's log says why")
     UNKNOWN_ACTION_TYPE = _Row("QWED-AGENT-ACTION-001", 200, "unknown action type", True, "action_type_known",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qwed_mcp.definitions.shown import plain_name
+from qwed.guards.visible import plain_name
 
 MAX_CHANGES = 20
 _WORDS = {

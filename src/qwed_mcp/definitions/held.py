@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from mcp_types import Tool
 
-from qwed_mcp.definitions.shown import excerpt, visible_name, visible_texts
+from qwed.guards.visible import visible_name, visible_texts
+from qwed_mcp.definitions.shown import excerpt
 
 
 class Held(NamedTuple):
@@ -21,6 +22,16 @@ class Held(NamedTuple):
     """Whether an approver can be asked at all: not about a name that is listed twice, nor what is too large to show."""
     found: tuple[str, ...] = ()
     """The words it is held for, as they stand in it: for the approver, never for a model."""
+
+    @property
+    def what(self) -> str:
+        """What is held of the tool."""
+        return "definition"
+
+    @property
+    def name(self) -> str:
+        """The tool's own name."""
+        return self.tool.name
 
     @property
     def request(self) -> dict[str, Any]:

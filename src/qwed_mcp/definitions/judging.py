@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 from mcp_types import Tool
 from msgspec.structs import replace
 
+from qwed.guards.instructions import Finding
+from qwed.guards.visible import plain_name
 from qwed.kernel.tools import TOOLS
 from qwed_mcp.definitions.changes import changes
 from qwed_mcp.definitions.held import Held, Screened
 from qwed_mcp.definitions.names import Known, Names, in_other_letters, unfit
 from qwed_mcp.definitions.pages import Pages, Pin
-from qwed_mcp.definitions.screening import Finding, findings
+from qwed_mcp.definitions.screening import findings
 from qwed_mcp.definitions.shadowing import Foreign, foreign_names
-from qwed_mcp.definitions.shown import plain_name
 from qwed_mcp.definitions.wire import TooLarge, definition_of, digest_of, written
 
 MAX_TOOLS = 1_000

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from qwed.guards._instructions.folding import mixed_words, plain_letters
 from qwed.kernel.tools import words_of
-from qwed_mcp.definitions.folding import mixed_words, plain_letters
 from qwed_mcp.definitions.vocabulary import WORDS
 
 LONGEST = 128

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from qwed.proxies.kernel import Kernel
+from qwed.proxies.waiting import Noted, Waiting
 from qwed.words import Decision, ErrorCode, NotCanonical, sha256_of
-from qwed_mcp.proxy.kernel import Kernel
-from qwed_mcp.proxy.waiting import Noted, Waiting
 from qwed_sdk.calls.checks import Permit, Refusal, Rules, action_of, same, settled
 from qwed_sdk.conversation import Conversation
 from qwed_sdk.errors import QWEDError, perhaps_decided

@@ -1,25 +1,24 @@
 """`qwed-mcp proxy`: one command to put before any MCP server."""
 
-import getpass
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from qwed.proxies.given import headers_of, principal_of, type_of
+from qwed.proxies.naming import LONGEST, is_name
+from qwed.proxies.secrecy import check_secrets
 from qwed_mcp.command import PROGRAM, say, sorry
 from qwed_mcp.proxy.config import client_config
-from qwed_mcp.proxy.naming import LONGEST, is_name, name_of
+from qwed_mcp.proxy.naming import name_of
 from qwed_mcp.proxy.options import RELIST, TIMEOUT, WAIT, Options, Passes, Registered
-from qwed_mcp.proxy.secrecy import check_secrets
 from qwed_sdk.hook.call import Unusable
 
 _TERMINAL = (
     f"{PROGRAM}: a proxy before `{{what}}`, which it calls `{{name}}`: an MCP client starts it and speaks to it on "
     "standard input and output (--print-config prints what to paste there); end it with Ctrl-D"
 )
-_TYPES = ("autonomous", "supervised")
 Many = list[str] | None
 
 
@@ -40,9 +39,9 @@ def _run(
         Many, typer.Option("--header-env", metavar="NAME=VARIABLE", help="a header whose value is in the environment")
     ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="what the server is called in the log")] = None,
-    kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="autonomous, or supervised by a person")] = _TYPES[
-        0
-    ],
+    kind: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="autonomous, or supervised by a person")
+    ] = "autonomous",
     principal: Annotated[
         str | None, typer.Option(metavar="ID", help="who answers for the calls (your user name)")
     ] = None,
@@ -77,10 +76,10 @@ def _run(
             name=_name(name, command or [], url),
             command=tuple(command or ()),
             url=url,
-            headers=_headers(header_env or [], needed=not print_config),
+            headers=headers_of(header_env or [], needed=not print_config),
             registered=Registered(
-                type=_kind(kind),
-                principal_id=principal or _user(),
+                type=type_of(kind),
+                principal_id=principal_of(principal, "calls"),
                 allowed_paths=tuple(str(Path(each).absolute()) for each in allow_path or ()),
                 allowed_domains=tuple(allow_domain or ()),
                 allowed_tables=tuple(allow_table or ()),
@@ -123,31 +122,4 @@ def _name(name: str | None, command: list[str], url: str | None) -> str:
     found = name_of(command, url) if name is None else name
     if not is_name(found):
         raise Unusable(f"--name must be letters, digits, `-` and `.`, at most {LONGEST} of them")
-    return found
-
-
-def _kind(kind: str) -> str:
-    if kind not in _TYPES:
-        raise Unusable(f"--type must be one of {', '.join(_TYPES)}")
-    return kind
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        raise Unusable("nobody is logged in: say with --principal who answers for the calls") from None
-
-
-def _headers(named: list[str], *, needed: bool) -> dict[str, str]:
-    """The headers with their values, which are in the environment so that no list of processes shows them."""
-    found = {}
-    for each in named:
-        header, separator, variable = each.partition("=")
-        if not separator or not header.strip() or not variable.strip():
-            raise Unusable("--header-env is the name of a header and of a variable, such as Authorization=MY_TOKEN")
-        value = os.environ.get(variable.strip(), "")
-        if needed and not value:
-            raise Unusable(f"{variable.strip()} is not set: it holds the value of the header {header.strip()}")
-        found[header.strip()] = value
     return found

@@ -1,11 +1,12 @@
 """What a proxy was told: which server it stands before, as whom it asks, and what it lets through."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from qwed.words.normal import normalize
 
 TIMEOUT = 60.0
 WAIT = 30.0
@@ -57,7 +58,7 @@ _DECODED = 5
 
 def _spelt_out(uri: str) -> str:
     for _ in range(_DECODED):
-        before, uri = uri, unicodedata.normalize("NFKC", unquote(uri))
+        before, uri = uri, normalize("NFKC", unquote(uri))
         if uri == before:
             return uri
     return ".."

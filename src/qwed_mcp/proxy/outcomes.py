@@ -8,8 +8,8 @@ import anyio.to_thread
 from mcp_types import CallToolResult
 from pydantic import BaseModel
 
+from qwed.proxies.kernel import Kernel
 from qwed.words import NotCanonical, sha256_of
-from qwed_mcp.proxy.kernel import Kernel
 from qwed_sdk.calls.checks import LARGEST_RESULT, Permit
 from qwed_sdk.errors import QWEDError
 from qwed_sdk.plain import NotPlain, plain

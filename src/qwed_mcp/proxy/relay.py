@@ -16,6 +16,7 @@ from mcp_types import (
     Tool,
 )
 
+from qwed.proxies.releases import Releases
 from qwed_mcp.command import PROGRAM, say
 from qwed_mcp.definitions.held import Held
 from qwed_mcp.proxy.answers import failed, passed, refused
@@ -27,7 +28,6 @@ from qwed_mcp.proxy.front import Plain
 from qwed_mcp.proxy.input import Inputs
 from qwed_mcp.proxy.naming import whole_name
 from qwed_mcp.proxy.outcomes import Outcomes
-from qwed_mcp.proxy.releases import Releases
 from qwed_mcp.proxy.upstream import Unanswered, Upstream
 from qwed_sdk.calls.checks import Permit, Refusal
 
@@ -43,7 +43,7 @@ class Relay:
         name: str,
         upstream: Upstream,
         catalogue: Catalogue,
-        releases: Releases,
+        releases: Releases[Held],
         asker: Asker,
         audience: Audience,
         inputs: Inputs,

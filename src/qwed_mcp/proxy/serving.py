@@ -15,6 +15,11 @@ from mcp.server import NotificationOptions, Server
 from mcp_types import ToolListChangedNotification
 
 from qwed import __version__
+from qwed.proxies.guard import unreadable
+from qwed.proxies.kernel import Kernel
+from qwed.proxies.place import directory
+from qwed.proxies.releases import Releases
+from qwed.proxies.waiting import Waiting
 from qwed_mcp.command import PROGRAM, say, sorry
 from qwed_mcp.definitions.book import Book
 from qwed_mcp.definitions.held import Screened
@@ -24,18 +29,13 @@ from qwed_mcp.proxy.audience import Audience
 from qwed_mcp.proxy.beyond import Beyond
 from qwed_mcp.proxy.catalogue import Catalogue
 from qwed_mcp.proxy.front import Front
-from qwed_mcp.proxy.guard import unreadable
-from qwed_mcp.proxy.identity import kernel_for
+from qwed_mcp.proxy.identity import PROTOCOL, RELEASE, kernel_for
 from qwed_mcp.proxy.input import Asked, Inputs
-from qwed_mcp.proxy.kernel import Kernel
 from qwed_mcp.proxy.options import Options
 from qwed_mcp.proxy.outcomes import Outcomes
-from qwed_mcp.proxy.place import directory
 from qwed_mcp.proxy.relay import Relay
-from qwed_mcp.proxy.releases import Releases
 from qwed_mcp.proxy.stdio import standard_streams
 from qwed_mcp.proxy.upstream import Hears, Unanswered, Upstream, connected
-from qwed_mcp.proxy.waiting import Waiting
 from qwed_sdk.hook.call import Unusable
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def _first(error: BaseException) -> BaseException:
 
 
 async def _served(options: Options) -> int:
-    place = directory(options.name)
+    place = directory(PROTOCOL, options.name)
     async with AsyncExitStack() as stack:
         kernel = await kernel_for(options, place, stack)
         audience, news = Audience(), News()
@@ -121,7 +121,7 @@ class Session:
         news: News,
         watching: TaskGroup,
     ) -> None:
-        waiting = Waiting(kernel.place, kernel.agent_id)
+        waiting = Waiting(PROTOCOL, kernel.place, kernel.agent_id)
         book = _book(place, options.name)
         self._options = options
         self._upstream = upstream
@@ -132,7 +132,7 @@ class Session:
         self.outcomes = Outcomes(kernel)
         self.asker = Asker(kernel, waiting, options.wait, options.max_calls)
         self.catalogue = Catalogue(upstream, book, options.relist, self._changed)
-        self.releases = Releases(kernel, waiting, watching, self.catalogue.release)
+        self.releases = Releases(kernel, waiting, watching, self.catalogue.release, RELEASE)
 
     async def served(self) -> bool:
         """Serve the client until it leaves, and log what is left; whether the server had died by then."""

@@ -23,7 +23,7 @@ from mcp_types import (
 from mcp_types.methods import serialize_server_result
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from qwed_mcp.definitions.shown import visible
+from qwed.guards.visible import visible
 from qwed_mcp.proxy.lane import CALL, Lane
 from qwed_mcp.proxy.lines import Streams
 from qwed_mcp.proxy.options import Options

@@ -1,13 +1,14 @@
 """Large bodies: their work is done in threads, their waiting is not."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from qwed.api.beside import Beside
-from qwed.api.stretches import drive
+from qwed.api.stretches import SHORT, drive
 from qwed.kernel.judging.content import LARGE
 from qwed.waiting import LoopDriver, Ticket, announce, done
 
@@ -16,7 +17,8 @@ MANY = 100
 
 
 def call_of(size: int) -> Any:
-    shared = {"node": SimpleNamespace(walking=Beside(2, "test")), "caller": SimpleNamespace(organisation_id="org_1")}
+    node = SimpleNamespace(walking=Beside(2, "walk"), strolling=Beside(2, "stroll"))
+    shared = {"node": node, "caller": SimpleNamespace(organisation_id="org_1")}
     return SimpleNamespace(body=bytes(size), driver=LoopDriver(asyncio.get_running_loop(), 5), **shared)
 
 
@@ -24,7 +26,7 @@ async def added(*tickets: Ticket[int]) -> int:
     return sum([await ticket for ticket in tickets])
 
 
-@pytest.mark.parametrize("size", [0, LARGE + 1])
+@pytest.mark.parametrize("size", [0, SHORT + 1, LARGE + 1])
 def test_many_may_wait_and_threads_are_free_meanwhile(size: int) -> None:
     async def run() -> list[int]:
         tickets: list[Ticket[int]] = [Ticket() for _ in range(MANY)]
@@ -40,7 +42,7 @@ def test_many_may_wait_and_threads_are_free_meanwhile(size: int) -> None:
     assert asyncio.run(run()) == [3] * MANY
 
 
-@pytest.mark.parametrize("size", [0, LARGE + 1])
+@pytest.mark.parametrize("size", [0, SHORT + 1, LARGE + 1])
 def test_what_fails_fails_inside_the_walk(size: int) -> None:
     async def caught(ticket: Ticket[int]) -> str:
         try:
@@ -60,7 +62,7 @@ def test_what_fails_fails_inside_the_walk(size: int) -> None:
     assert asyncio.run(run()) == "caught"
 
 
-@pytest.mark.parametrize("size", [0, LARGE + 1])
+@pytest.mark.parametrize("size", [0, SHORT + 1, LARGE + 1])
 def test_what_is_late_is_told_to_the_walk(size: int) -> None:
     async def caught() -> str:
         try:
@@ -75,7 +77,7 @@ def test_what_is_late_is_told_to_the_walk(size: int) -> None:
     assert asyncio.run(run()) == "late"
 
 
-@pytest.mark.parametrize("size", [0, LARGE + 1])
+@pytest.mark.parametrize("size", [0, SHORT + 1, LARGE + 1])
 def test_who_is_sent_away_lets_go(size: int) -> None:
     let_go: list[bool] = []
     ticket: Ticket[int] = Ticket()
@@ -95,3 +97,16 @@ def test_who_is_sent_away_lets_go(size: int) -> None:
 
     asyncio.run(run())
     assert let_go == [True]
+
+
+@pytest.mark.parametrize(
+    ("size", "thread"), [(SHORT, "Main"), (SHORT + 1, "stroll"), (LARGE, "stroll"), (LARGE + 1, "walk")]
+)
+def test_the_longer_a_body_the_further_it_is_from_the_loop(size: int, thread: str) -> None:
+    async def whereabouts() -> str:
+        return threading.current_thread().name
+
+    async def run() -> str:
+        return await drive(call_of(size), whereabouts())
+
+    assert asyncio.run(run()).startswith(thread)

@@ -763,7 +763,7 @@ UNREADABLE: dict[str, tuple[Hand, str]] = {
     "no SQLite": (_not_sqlite, "is no database that can be read: "),
     "half a database": (_half, "that can be read: "),
     "an older database": (_version(3), "from before logs had heads: start `qwed serve` on it once"),
-    "a newer database": (_version(99), "newer than this qwed (4): upgrade qwed"),
+    "a newer database": (_version(99), "newer than this qwed (5): upgrade qwed"),
     "a table is gone": (lambda data: _run_sql(data, "DROP TABLE heads"), "has lost its table `heads`"),
     "a table is a view": (
         lambda data: _run_sql(data, "DROP TABLE heads; CREATE VIEW heads AS SELECT 1"),

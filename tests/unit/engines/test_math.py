@@ -30,22 +30,42 @@ def name(row):
     return ascii([row["query"], *row.get("parameters", {}).values()])[2:60]
 
 
-@each("row", TRUE, ids=name)
-def test_a_true_claim_is_verified(row):
+def require_verified(row):
     verdict = asked(row)
     assert verdict.status is Status.VERIFIED, verdict.message
     assert verdict.checks_passed == ("syntax_valid", "within_limits", "claim_holds")
     assert verdict.checks_failed == verdict.effects == verdict.violations == ()
 
 
-@each("row", FALSE, ids=name)
-def test_a_false_claim_is_never_verified_and_every_repair_offered_is(row):
+@each("row", TRUE[::4], ids=name)
+def test_a_true_claim_is_verified(row):
+    require_verified(row)
+
+
+@pytest.mark.drill
+@each("row", [row for number, row in enumerate(TRUE) if number % 4], ids=name)
+def test_the_other_true_claims_are_verified_too(row):
+    require_verified(row)
+
+
+def require_refused(row):
     verdict = asked(row)
     assert verdict.status == row.get("status", "FAILED"), verdict.message
     assert len(verdict.checks_failed) == 1
     assert verdict.effects == verdict.violations == ()
     # A repair that is offered holds itself.
     assert verdict.corrected is None or ask(verdict.corrected["query"]).verified
+
+
+@each("row", FALSE[::4], ids=name)
+def test_a_false_claim_is_never_verified_and_every_repair_offered_is(row):
+    require_refused(row)
+
+
+@pytest.mark.drill
+@each("row", [row for number, row in enumerate(FALSE) if number % 4], ids=name)
+def test_the_other_false_claims_are_refused_too(row):
+    require_refused(row)
 
 
 @each("row", rows("math_hostile.jsonl"), ids=name, at_once=10)

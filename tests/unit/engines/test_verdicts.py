@@ -8,7 +8,7 @@ import pytest
 from qwed.engines.pool import EnginePool
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import ENGINES
-from qwed.engines.verdicts import Question, Verdicts
+from qwed.engines.verdicts import OnBehalf, Question, Verdicts
 from qwed.waiting import Ticket, done
 from qwed.words import Status, Verdict
 
@@ -43,10 +43,14 @@ def test_what_is_large_or_not_settled_is_not(verdicts: Verdicts, found: Verdict)
 class Asked:
     """Workers that say of every question that nobody has asked it before."""
 
+    def __init__(self) -> None:
+        self.by: list[object] = []
+
     def start(self) -> None:
         """Nothing is started."""
 
-    def submit(self, *_question: object, **_more: object) -> Ticket[Verdict]:
+    def submit(self, *_question: object, who: object = "", **_more: object) -> Ticket[Verdict]:
+        self.by.append(who)
         return done(verdict(Status.INCONCLUSIVE))
 
 
@@ -65,3 +69,13 @@ def test_a_verdict_is_of_one_version_of_one_engine_under_one_policy(monkeypatch:
 def test_who_asks_and_how_long_it_may_take_are_no_part_of_a_verdict(verdicts: Verdicts) -> None:
     verdicts.learn(question(), verdict())
     assert verdicts.ask(question()._replace(agent_id="agent_2", seconds=7.0)) == verdict()
+
+
+def test_whoever_asks_on_behalf_of_somebody_has_their_turn() -> None:
+    pool = Asked()
+    engines = Verdicts(pool, 1.0)  # type: ignore[arg-type]  # all that is asked of it
+    OnBehalf(engines, "agent_1").ask(question())
+    engines.ask(question())
+    assert pool.by == ["agent_1", ""]
+    engines.learn(question(), verdict())
+    assert OnBehalf(engines, "agent_2").ask(question()) == verdict()

@@ -94,6 +94,51 @@ def test_ordinary_verifications_of_fifty_lines_are_decided_at_one_look(row):
     assert plain(row["code"])
 
 
+MAIN = 'if __name__ == "__main__":\n    print(1)\n'
+
+
+def test_a_program_that_asks_whether_it_is_run_as_one_is_as_plain_as_without():
+    for code in programs(*TABLES):
+        guarded = f"{code}\n{MAIN}"
+        if len(code) < 4_000 and _readable(guarded):
+            assert plain(guarded) == plain(f"{code}\nif __name__ == 1:\n    print(1)\n")
+            assert not plain(guarded) or _checked(_parse(guarded)) == CodeFindings()
+
+
+@each(
+    "line",
+    [
+        'print("__main__")',
+        'print({"__main__": 1}["__main__"])',
+        'name = "__main__"',
+        'print(name == "__main__")',
+        'print(__name__ == ["__main__"])',
+        'print(__name__ == "a" == "__main__")',
+        'print("__main__" == __name__)',
+        'print(__name__ == "__globals__")',
+        'print(__name__("__main__") == 1)',
+        'print((__name__ == "__main__") and "__main__")',
+    ],
+)
+def test_the_name_of_the_main_module_is_left_to_the_full_check_wherever_else_it_stands(line):
+    assert not plain(f"{MAIN}name = 1\n{line}\n")
+
+
+@each(
+    "code",
+    [
+        "class Told:\n    def __eq__(self, text):\n        return self.held[text]\n__name__ = Told()\n",
+        "from sympy import symbols\n__name__ = symbols('x')\n",
+        "import z3\n__name__ = z3.Int('x')\n",
+        "import json as __name__\n",
+        "def __name__(text):\n    return text\n",
+    ],
+)
+def test_whatever_is_asked_for_the_name_of_the_main_module_means_as_little(code):
+    assert_alike(f"{code}{MAIN}")
+    assert_alike(f"{code}print([__name__ in '__main__' for __name__ in 'ab'], __name__ < '__main__')\n")
+
+
 @each("code", TO_SYMPY)
 def test_a_text_that_may_reach_sympy_is_left_to_the_full_check(code):
     assert not plain(f"from sympy import simplify\n{code}\n")
@@ -122,6 +167,7 @@ def _recombined(count: int, seed: int) -> None:
     names = telling | attributes.REACHING | values.REROOTED | tables.BUILTINS | tables.ASSUMED.keys()
     hosts = [code for code in known if plain(code)] + [row["code"] for row in FIFTY_LINES] * 6
     hosts += [re.sub(r"(?m)^from (sympy|z3|decimal|math) import .*$", r"from \1 import *", code) for code in hosts]
+    hosts += [f"{code}\n{MAIN}" for code in hosts]
     small = [code for code in known if len(code) < 6000]
     seen = 0
     for code in Recombination(small, hosts, sorted(filter(str.isidentifier, names)), seed).programs(count):

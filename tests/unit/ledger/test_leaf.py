@@ -25,7 +25,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("about", "action_type", "agent_id", "attestation_id", "commitment", "decision"), maybe),
     **dict.fromkeys(("engine", "error", "event", "policy_hash", "risk_level", "status"), maybe),
     **dict.fromkeys(OF_VERSION_1, maybe),
-    **dict.fromkeys(("cost_micros", "latency_us", "time_ms", "tokens"), whole),
+    **dict.fromkeys(("cost_micros", "latency_us", "repeats", "time_ms", "tokens"), whole),
     **dict.fromkeys(("level_after", "level_before", "step_number"), st.none() | whole),
     "self_approved": st.booleans(),
     "success": st.none() | st.booleans(),

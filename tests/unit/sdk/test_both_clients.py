@@ -9,10 +9,10 @@ import pytest
 
 from qwed.api.routes import ROUTES
 from qwed_sdk import QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
-from qwed_sdk.calls import agents, engines, own, people, record
+from qwed_sdk.calls import agents, engines, messages, own, people, record
 from qwed_sdk.wire import Request
 
-MODULES = (engines, agents, people, record)
+MODULES = (engines, agents, people, messages, record)
 PROMISED = """
     health verify verify_math verify_logic verify_code verify_sql verify_fact verify_stats verify_consensus verify_image
     verify_batch get_batch_status get_jwks verify_attestation register_agent get_agent list_agents verify_action
@@ -100,7 +100,7 @@ def test_registering_takes_the_promised_fields_in_their_order() -> None:
     assert names == promised.split(", ")
 
 
-SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"]}
+SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"], "message": {"sender_agent_id": "x"}}
 
 
 def first_request(verb: Callable[..., Any]) -> Request:

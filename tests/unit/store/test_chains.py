@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from qwed.store import sqlite
+from qwed.store import chains
 from qwed.store.protocol import Link, Reservation, Settled, StoreError
 from qwed.words import Decision, ErrorCode
 from tests.support.stores import ORGANISATION, Shop, agent_of, owner_key
@@ -156,7 +156,7 @@ def test_what_denies_is_not_asked_for_its_link(shop: Shop) -> None:
 
 def test_no_more_chains_are_kept_in_mind_than_there_may_be(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks may name as many as they like."""
-    monkeypatch.setattr(sqlite, "REMEMBERED_CHAINS", 5)
+    monkeypatch.setattr(chains, "REMEMBERED_CHAINS", 5)
     for number in range(20):
         _put(shop, _next(shop, str(number), f"ch{number}"))
         assert len(shop.store._chains) <= 6
@@ -164,7 +164,7 @@ def test_no_more_chains_are_kept_in_mind_than_there_may_be(shop: Shop, monkeypat
 
 
 def test_a_chain_on_its_way_is_kept_in_mind_however_many_there_are(disk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "REMEMBERED_CHAINS", 2)
+    monkeypatch.setattr(chains, "REMEMBERED_CHAINS", 2)
     with disk.stopped():
         tickets = [disk.store.settle(_settlement(disk, _next(disk, str(number), f"ch{number}"))) for number in range(9)]
         assert [disk.store.chain(ORGANISATION, f"ch{number}")[0] for number in range(9)] == [1] * 9

@@ -9,6 +9,7 @@ import pytest
 
 from qwed.store import parts
 from qwed.store.agent import AgentStatus
+from qwed.store.boundary import Entry, ListName
 from qwed.store.changes import HANDLING
 from qwed.store.parts import (
     AgentAdded,
@@ -21,8 +22,10 @@ from qwed.store.parts import (
     Executed,
     KeyAdded,
     KeyRevoked,
+    ListChanged,
     OrganisationAdded,
     OrganisationHalted,
+    OrganisationStands,
     SubjectErased,
     ToolChanged,
     Webhook,
@@ -37,6 +40,7 @@ SECOND = owner_key("key_2", prefix="qwed_live_b")
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
 REVOKED = AttestationRevoked("att_1", ORGANISATION, "act_revoked", 9.0)
 SOMEBODY = Subject("sub_1", ORGANISATION, "keyed name", b"wrapped", 1.0)
+EVE = Entry(ListName.BLOCKS, "eve")
 ELEVATION = Approval("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", '{"to_level":2}')
 
 
@@ -113,6 +117,22 @@ _KINDS: dict[str, Kind] = {
     ),
     "tool": Kind(
         lambda _shop: (ToolChanged(ORGANISATION, "t", b"1"),), lambda s: s.store.tool_rows(ORGANISATION), {"t": b"1"}
+    ),
+    "an entry put on a list": Kind(
+        lambda _shop: (ListChanged(ORGANISATION, EVE, there=True),),
+        lambda shop: shop.store.boundary(ORGANISATION).entries,
+        {EVE},
+    ),
+    "an entry taken off a list": Kind(
+        lambda _shop: (ListChanged(ORGANISATION, EVE, there=False),),
+        lambda shop: shop.store.boundary(ORGANISATION).entries,
+        frozenset(),
+        before=lambda shop: shop.change(ListChanged(ORGANISATION, EVE, there=True)),
+    ),
+    "a message between two that are not stopped": Kind(
+        lambda _shop: (OrganisationStands(ORGANISATION, "eve", "bob"),),
+        lambda shop: shop.store.halted(ORGANISATION),
+        False,
     ),
     "end of an attestation": Kind(
         lambda _shop: (REVOKED,), lambda shop: shop.store.revoked("att_1"), REVOKED, activity_id="act_revoked"

@@ -72,6 +72,8 @@ steps = st.lists(
         st.integers(1, 60),
         st.sampled_from("abc"),
         st.none() | st.sampled_from(["s", "t"]),
+        st.just(False),
+        st.just(False),
     ),
     max_size=60,
 )

@@ -52,10 +52,12 @@ class Route(NamedTuple):
     """Further statuses that carry the same response."""
     uploads: bool = False
     """Whether it takes a file, in a form or in base64."""
+    carries: bool = False
+    """Whether it takes a message between agents, which has a size of its own."""
     files: tuple[str, ...] = ()
     """Media types of the files it answers with, where one of them is asked for in place of JSON."""
 
     @property
     def takes_token(self) -> bool:
         """Whether an agent may use it with its own token; otherwise an organisation's key is needed."""
-        return E.INVALID_AGENT_TOKEN in self.errors
+        return self.carries or E.INVALID_AGENT_TOKEN in self.errors

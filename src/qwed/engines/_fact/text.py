@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from qwed.engines._fact.words import BLOCKING, DENIALS, FRAMES, POINTING_BACK, POINTING_ON, UNTRUTHS
 from qwed.guards.text import has_unseen
+from qwed.words.normal import normalize
 
 MAX_CONTEXT = 200_000
 MAX_CLAIM = 2_000
@@ -228,7 +229,7 @@ def tokens_of(text: str) -> list[Token]:
     found: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup or "sign", match[0]
-        folded = unicodedata.normalize("NFKC", written).casefold().replace("\u2019", "'")
+        folded = normalize("NFKC", written).casefold().replace("\u2019", "'")
         first, *rest = _parts(kind, folded)
         found.append(Token(kind, first, written, match.start()))
         found.extend(Token(kind, part, part, match.start()) for part in rest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from qwed.engines._logic.english import opens_sentence, read_english
 from qwed.engines._logic.infix import read_infix
 from qwed.engines._logic.operators import OPERATORS
-from qwed.engines._logic.syntax import MAX_CHARACTERS, NotFormal, Refusal, Tree, read_script
+from qwed.engines._logic.syntax import MAX_CHARACTERS, Beyond, NotFormal, Refusal, Tree, read_script
 from qwed.engines._logic.tokens import INFIX, PREFIX, SIGN, SYMBOL_PATTERN
 
 _DECLARATION = re.compile(r"\s*\(\s*VAR\s+\w+\s+\w+\s*\)", re.IGNORECASE)
@@ -27,7 +27,7 @@ class Reading:
 def read(text: str) -> Reading:
     """What `text` says; Refusal says where it is wrong, NotFormal that it is in none of the notations."""
     if len(text) > MAX_CHARACTERS:
-        raise Refusal("PARSE_ERROR", f"longer than {MAX_CHARACTERS} characters, split it", MAX_CHARACTERS)
+        raise Beyond("PARSE_ERROR", f"longer than {MAX_CHARACTERS} characters, split it", MAX_CHARACTERS)
     if _is_script(text):
         return Reading(tuple(read_script(text)))
     declarations, statement = _split_declarations(text)

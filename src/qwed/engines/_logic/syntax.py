@@ -3,7 +3,7 @@
 The tree is built while the LALR tables reduce, so no depth of input becomes depth of our own stack.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lark import Lark, Token, Transformer
@@ -22,6 +22,10 @@ class Refusal(Exception):
         self.error = error
         self.message = message
         self.at = at
+
+
+class Beyond(Refusal):
+    """The text is longer, deeper or larger than is looked at, whatever it says."""
 
 
 class NotFormal(Exception):
@@ -92,13 +96,13 @@ def apply(name: Atom, *arguments: Tree) -> Form:
 def number(text: str, at: int) -> Atom:
     """A literal; Refusal where it has too many digits."""
     if len(text) > MAX_DIGITS:
-        raise Refusal("PARSE_ERROR", f"a number has more than {MAX_DIGITS} digits", at)
+        raise Beyond("PARSE_ERROR", f"a number has more than {MAX_DIGITS} digits", at)
     return Atom("NUMBER", text, at)
 
 
 def too_deep(at: int) -> Refusal:
     """What is said of a formula beyond MAX_DEPTH."""
-    return Refusal("PARSE_ERROR", f"nested deeper than {MAX_DEPTH}, write a flatter formula", at)
+    return Beyond("PARSE_ERROR", f"nested deeper than {MAX_DEPTH}, write a flatter formula", at)
 
 
 def unexpected(text: str, at: int) -> Refusal:
@@ -136,3 +140,14 @@ def read_script(text: str) -> list[Tree]:
     except UnexpectedInput as wrong:
         at = wrong.pos_in_stream if wrong.pos_in_stream is not None and wrong.pos_in_stream >= 0 else len(text)
         raise unexpected(text, at) from None
+
+
+def atoms_of(tree: Tree) -> Iterator[Atom]:
+    """Every atom of a tree."""
+    pending = [tree]
+    while pending:
+        here = pending.pop()
+        if isinstance(here, Atom):
+            yield here
+        else:
+            pending.extend(here.items)

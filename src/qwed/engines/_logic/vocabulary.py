@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from qwed.engines._logic.reading import Reading
-from qwed.engines._logic.syntax import Atom, Form, NotFormal, Tree
+from qwed.engines._logic.syntax import Atom, Form, NotFormal, Tree, atoms_of
 from qwed.engines._logic.walk import Step, each, walk
 from qwed.engines._logic.words import LIGHT, folded
 
@@ -32,22 +32,12 @@ def joined(readings: Sequence[Reading]) -> Vocabulary:
     trees = [tree for reading in readings for tree in reading.trees]
     if not any(reading.english for reading in readings):
         return Vocabulary(tuple(trees), ())
-    atoms = [atom for tree in trees for atom in _atoms(tree)]
+    atoms = [atom for tree in trees for atom in atoms_of(tree)]
     _refuse_two_roles(atoms)
     english = {(atom.kind, atom.text) for atom in atoms if atom.kind in _MEETS}
     symbols = {(atom.kind, atom.text) for atom in atoms if atom.kind in _MEETS.values()}
     names = {key: _meeting(*key, symbols) for key in english}
     return Vocabulary(tuple(walk(_renamed(tree, names)) for tree in trees), tuple(_doubts(atoms)))
-
-
-def _atoms(tree: Tree) -> Iterator[Atom]:
-    pending = [tree]
-    while pending:
-        here = pending.pop()
-        if isinstance(here, Atom):
-            yield here
-        else:
-            pending.extend(here.items)
 
 
 def _refuse_two_roles(atoms: Iterable[Atom]) -> None:

@@ -5,6 +5,8 @@ import unicodedata
 from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
+from qwed.words.normal import normalize
+
 MAX_LENGTH = 4_096
 MAX_DECODINGS = 8
 
@@ -54,7 +56,7 @@ def forms(target: str) -> tuple[list[str], str]:
 
 
 def _plainer(form: str) -> str:
-    compatible = unicodedata.normalize("NFKC", unquote(form, errors="replace")).translate(_LOOK_ALIKES)
+    compatible = normalize("NFKC", unquote(form, errors="replace")).translate(_LOOK_ALIKES)
     return _FILE_URL.sub("", compatible, count=1).strip().replace("\\", "/") if compatible == form else compatible
 
 

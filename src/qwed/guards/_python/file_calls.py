@@ -19,6 +19,9 @@ _HARMLESS_SQL = re.compile(r"(?i)\s*(?:select|insert|update|delete|create|drop|a
 _REACHING_DUCK = re.compile(
     r"(?i)\b(?:attach|copy|export|import|install|load|pragma|set|call|read_\w+|glob|sniff_csv|parquet_\w+)\b|\bfrom\s*'"
 )
+_QUESTION = re.compile(
+    r"(?is)\s*(?:[\w.]+|select\b(?!.*\b(?:into|delete|insert|update|drop|alter|truncate|pg_\w+|lo_\w+|load_\w+)\b)[^;]*;?)\s*"
+)
 _EXPORT_WORDS = ("path_or_buf", "path", "buf", "path_or_buffer", "excel_writer", "file")
 _TEXT_EXPORTS = words("to_csv to_json to_html to_xml to_latex to_markdown to_string")
 
@@ -48,6 +51,22 @@ def _opens(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
     targets = look.targets(node.func, scope)
     kind = EffectKind.READ if reads and UNKNOWN not in modes else EffectKind.WRITE
     look.report.deed(kind, (targets[0] if targets else "") or path.rpartition(".")[2], node.lineno)
+
+
+def _edits(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """Lines of files, which may be written in their place."""
+    inplace = word_of(node, "inplace", 1)
+    reads = not spread(node) and (inplace is None or (isinstance(inplace, ast.Constant) and not inplace.value))
+    target = next(iter(look.targets(node.func, scope)), "") or path
+    look.report.deed(EffectKind.READ if reads else EffectKind.WRITE, target, node.lineno)
+
+
+def _queries(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """What is asked of a database may change it: only a table's name or one question is a read."""
+    asked = word_of(node, "sql", 0) or word_of(node, "query", 0)
+    found = look.folder.possible(asked, scope) if asked is not None else (UNKNOWN,)
+    reads = not spread(node) and all(isinstance(text, str) and _QUESTION.fullmatch(text) for text in found)
+    look.report.deed(EffectKind.READ if reads else EffectKind.WRITE, path.rpartition(".")[2], node.lineno)
 
 
 def _file_type(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
@@ -163,6 +182,8 @@ BY_NAME: dict[str, Handler] = {
     "argparse.ArgumentParser": _reads_if_told("fromfile_prefix_chars"),
     "pathlib.Path().replace": _replaces,
     "argparse.FileType": _file_type,
+    **dict.fromkeys(("fileinput.input", "fileinput.FileInput"), _edits),
+    **dict.fromkeys(("pandas.read_sql", "pandas.read_sql_query", "polars.read_database"), _queries),
     "numpy.load": _array,
     "torch.load": _tensors,
     "logging.basicConfig": _logs,

@@ -20,15 +20,21 @@ class Place:
     depth: int
     defined: set[str] = field(default_factory=set)
     """By an import, a function or a class."""
-    stored: set[str] = field(default_factory=set)
-    parameters: set[str] = field(default_factory=set)
+    values: set[str] = field(default_factory=set)
+    """By anything else: parameters, and what is set."""
     loaded: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
     """Asked for as the function of a call; `loaded` has the others."""
 
-    def binds(self, name: str) -> bool:
-        """Whether `name` is one of its own."""
-        return name in self.stored or name in self.defined or name in self.parameters
+    def unbound(self) -> set[str]:
+        """The names it asks for that neither it nor a place around it binds."""
+        names = (self.loaded | self.called) - self.defined - self.values
+        outer = self.outer
+        while names and outer is not None:
+            if outer.kind != "class":
+                names = names - outer.defined - outer.values
+            outer = outer.outer
+        return names
 
 
 @dataclass(slots=True)
@@ -60,3 +66,4 @@ class Survey:
     annotations: list[tuple[ast.expr, Place]] = field(default_factory=list)
     loops: int = 0
     """Comprehensions and lambdas."""
+    parameters: int = 0

@@ -23,7 +23,7 @@ from qwed.guards._python.values import MAX_PATHS, REROOTED
 MAX_CHARACTERS = 20_000
 MAX_BINDINGS = 400
 MAX_LOOPS = 50
-_LOUD_WORDS = RISKY_WORDS.keys() | {"printer"}
+LOUD_WORDS = RISKY_WORDS.keys() | {"printer"}
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
 
 Imports = dict[str, list[Imported]]
@@ -40,7 +40,10 @@ def is_plain(tree: ast.Module, length: int) -> bool:
         imports = _imports(found)
     except Unplain:
         return False
-    return _few(found, imports) and _names(found) and _attributes(found, imports) and _texts(found, imports)
+    roots = _roots(found, imports)
+    return (
+        _few(found, imports) and _names(found) and _attributes(found, imports, roots) and _texts(found, imports, roots)
+    )
 
 
 def _imports(found: Survey) -> Imports:
@@ -64,7 +67,7 @@ def _row(module: str, name: str, given: str) -> Imported:
 
 def _from_star(found: Survey, stars: list[str], bound: Imports) -> None:
     """Take every name that nothing else binds for one of the library that gives all of its own."""
-    asked = {name for place in found.places for name in place.loaded | place.called if not _resolved(place, name)}
+    asked = set().union(*(_open_names(place) for place in found.places))
     # A name of the language stays one.
     if len(stars) > 1 or not asked.isdisjoint(BUILTINS):
         raise Unplain
@@ -78,18 +81,17 @@ def _annotations(found: Survey) -> None:
     """Take the names and texts of annotations into the survey, which have to be written plainly."""
     if not found.annotations:
         return
-    values = set().union(*(place.stored | place.parameters for place in found.places))
+    values = set().union(*(place.values for place in found.places))
     values.update(name for name, _ in found.results)
     held = found.fields | values
     for annotation, place in found.annotations:
         pending: list[ast.expr] = [annotation]
-        while pending:
-            node = pending.pop()
-            if isinstance(node, ast.Name):
+        for node in pending:
+            if type(node) is ast.Name:
                 _asked(node.id, values, place.loaded)
-            elif isinstance(node, ast.Constant):
+            elif type(node) is ast.Constant:
                 _annotation_text(found, node.value)
-            elif isinstance(node, ast.Attribute):
+            elif type(node) is ast.Attribute:
                 _asked(node.attr, held, found.attributes)
                 pending.append(node.value)
             else:
@@ -110,11 +112,11 @@ def _annotation_text(found: Survey, value: object) -> None:
 
 
 def _inside(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Subscript):
+    if type(node) is ast.Subscript:
         return [node.value, node.slice]
-    if isinstance(node, ast.Tuple | ast.List):
+    if type(node) is ast.Tuple or type(node) is ast.List:
         return node.elts
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+    if type(node) is ast.BinOp and type(node.op) is ast.BitOr:
         return [node.left, node.right]
     raise Unplain
 
@@ -124,32 +126,26 @@ def _few(found: Survey, imports: Imports) -> bool:
     asked = len(found.attributes) + len(found.methods)
     growing = sum(row.path in KNOWN for rows in imports.values() for row in rows)
     growing += sum(len(PLAIN_BUILTINS & place.loaded) for place in found.places)
-    bound = len(found.bindings) + sum(len(place.parameters) for place in found.places)
+    bound = len(found.bindings) + found.parameters
     meanings = len(found.imports) + growing * asked
     return bound <= MAX_BINDINGS and found.loops <= MAX_LOOPS and meanings < MAX_PATHS
 
 
 def _names(found: Survey) -> bool:
     """Whether every name is bound where it is asked for, and none tells anything by itself."""
-    return all(_resolved(place, name) for place in found.places for name in place.loaded | place.called)
+    return not any(_open_names(place) for place in found.places)
 
 
-def _resolved(place: Place, name: str) -> bool:
-    if name in LOUD_NAMES:
-        return False
-    here: Place | None = place
-    while here is not None:
-        if here.binds(name) and (here is place or here.kind != "class"):
-            return True
-        here = here.outer
-    return name in PLAIN_BUILTINS
+def _open_names(place: Place) -> set[str]:
+    """The names that nothing binds, and those that mean what they mean in any case."""
+    loud = (place.loaded & LOUD_NAMES) | (place.called & LOUD_NAMES)
+    return (place.unbound() - PLAIN_BUILTINS) | loud
 
 
-def _attributes(found: Survey, imports: Imports) -> bool:
+def _attributes(found: Survey, imports: Imports, roots: set[str]) -> bool:
     asked = found.attributes | found.methods
-    if not asked.isdisjoint(LOUD_ATTRIBUTES) or not found.words.isdisjoint(_LOUD_WORDS):
+    if not asked.isdisjoint(LOUD_ATTRIBUTES) or not found.words.isdisjoint(LOUD_WORDS):
         return False
-    roots = _roots(found, imports)
     if any(not asked.isdisjoint(LOUD_BESIDE.get(root, ())) for root in roots):
         return False
     return not found.own or _own(found, imports, asked)
@@ -165,14 +161,13 @@ def _own(found: Survey, imports: Imports, asked: set[str]) -> bool:
     """Whether `self` is never anything but the object itself, so that its private attributes are the program's."""
     if any(name.lstrip("_") in REROOTED for name in asked):
         return False
-    bound = found.words.union(imports, *(place.stored | place.parameters for place in found.places))
+    bound = found.words.union(imports, *(place.values for place in found.places))
     return bound.isdisjoint(OWN)
 
 
-def _texts(found: Survey, imports: Imports) -> bool:
+def _texts(found: Survey, imports: Imports, roots: set[str]) -> bool:
     if any(text in INNER or names_module(text) or reaching_format(text) for text in found.texts):
         return False
-    roots = _roots(found, imports)
     if "z3" in roots and not _options(found, imports):
         return False
     return "sympy" not in roots or _formulas(found, imports, roots)
@@ -195,7 +190,7 @@ def _formulas(found: Survey, imports: Imports, roots: set[str]) -> bool:
         or calls_what_it_is_given(found, paths)
     ):
         return False
-    own = set().union(*(place.stored | place.parameters for place in found.places))
+    own = set().union(*(place.values for place in found.places))
     folded = {name for name, of in paths.items() if not of.isdisjoint(FUNCTIONS)}
     sympy = frozenset(name for name, rows in imports.items() if any(row.root == "sympy" for row in rows))
     return formulas_are_plain(found, Names(frozenset(imports.keys() - own - folded), sympy, frozenset(own)))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from qwed.guards._python.places import Place, Survey, Unplain
 
 OWN = ("self", "cls")
+_NAME, _LOAD = ast.Name, ast.Load
 MAX_DEPTH = 50
 """Levels of a tree; the full check follows names through a few more."""
 
@@ -16,23 +17,30 @@ MAX_DEPTH = 50
 def survey(tree: ast.Module) -> Survey:
     """What `tree` consists of; Unplain where it holds more than a survey can tell."""
     found = Survey([Place("module", None, "", tree.body, 0)])
-    for place in found.places:
-        level, depth = place.level, place.depth
-        loaded, stored = place.loaded, place.stored
-        while level:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise Unplain
-            place.depth = depth
-            below: list[ast.AST] = []
-            for node in level:
-                kind = type(node)
-                if kind is ast.Name:
-                    (loaded if type(node.ctx) is ast.Load else stored).add(node.id)  # type: ignore[attr-defined]  # a name
-                else:
-                    _ENTERED[kind](found, node, place, below)
-            level = below
+    try:
+        for place in found.places:
+            _enter(found, place)
+    except KeyError:
+        # A kind of node that is not in the table.
+        raise Unplain from None
     return found
+
+
+def _enter(found: Survey, place: Place) -> None:
+    """Go through a place level by level; what begins a place of its own is left for later."""
+    level, loaded, values = place.level, place.loaded, place.values
+    while level:
+        place.depth += 1
+        if place.depth > MAX_DEPTH:
+            raise Unplain
+        below: list[ast.AST] = []
+        for node in level:
+            kind = type(node)
+            if kind is _NAME:
+                (loaded if type(node.ctx) is _LOAD else values).add(node.id)  # type: ignore[attr-defined]  # a name
+            else:
+                _ENTERED[kind](found, node, place, below)
+        level = below
 
 
 def _constant(found: Survey, node: ast.Constant, _place: Place, _below: list[ast.AST]) -> None:
@@ -45,7 +53,7 @@ def _attribute(found: Survey, node: ast.Attribute, _place: Place, below: list[as
     if name[0] == "_":
         _private(found, held, name)
     found.attributes.add(name)
-    if type(node.ctx) is not ast.Load:
+    if type(node.ctx) is not _LOAD:
         found.fields.add(name)
     below.append(held)
 
@@ -133,7 +141,7 @@ def _result(found: Survey, node: ast.Return | ast.Yield, place: Place, below: li
 
 def _handler(_found: Survey, node: ast.ExceptHandler, place: Place, below: list[ast.AST]) -> None:
     if node.name is not None:
-        place.stored.add(node.name)
+        place.values.add(node.name)
     if node.type is not None:
         below.append(node.type)
     below += node.body
@@ -164,26 +172,32 @@ def _function(found: Survey, node: ast.FunctionDef, place: Place, below: list[as
     names = (node.name, place.label) if place.kind == "class" else (node.name,)
     _parameters(found, node.args, names, inner, below)
     if place.kind == "class":
-        _own_object(node, inner)
+        _own_object(found, node, inner)
 
 
-def _own_object(node: ast.FunctionDef, inner: Place) -> None:
+def _own_object(found: Survey, node: ast.FunctionDef, inner: Place) -> None:
     """`self`, where nothing but the object itself can be handed over as that."""
     first = [*node.args.posonlyargs, *node.args.args]
     plain = len(first) > len(node.args.defaults) and first[0].annotation is None
     static = any(type(each) is ast.Name and each.id == "staticmethod" for each in node.decorator_list)
     if plain and not static and first[0].arg in OWN:
-        inner.parameters.discard(first[0].arg)
+        inner.values.discard(first[0].arg)
+        found.parameters -= 1
         inner.defined.add(first[0].arg)
 
 
 def _parameters(found: Survey, node: ast.arguments, names: tuple[str, ...], inner: Place, below: list[ast.AST]) -> None:
     found.functions.append((names, node))
     every = [*node.posonlyargs, *node.args, *node.kwonlyargs]
-    every += [each for each in (node.vararg, node.kwarg) if each is not None]
-    inner.parameters.update([each.arg for each in every])
-    outer = inner.outer or inner
-    found.annotations += [(each.annotation, outer) for each in every if each.annotation is not None]
+    if node.vararg is not None:
+        every.append(node.vararg)
+    if node.kwarg is not None:
+        every.append(node.kwarg)
+    if every:
+        found.parameters += len(every)
+        inner.values.update([each.arg for each in every])
+        outer = inner.outer or inner
+        found.annotations += [(each.annotation, outer) for each in every if each.annotation is not None]
     below += node.defaults
     below += [each for each in node.kw_defaults if each is not None]
 
@@ -232,6 +246,31 @@ def _mapping(_found: Survey, node: ast.Dict, _place: Place, below: list[ast.AST]
     below += node.values
 
 
+def _statement(_found: Survey, node: ast.Expr, _place: Place, below: list[ast.AST]) -> None:
+    below.append(node.value)
+
+
+def _comparison(_found: Survey, node: ast.Compare, _place: Place, below: list[ast.AST]) -> None:
+    below.append(node.left)
+    if not (type(node.left) is ast.Name and node.left.id == "__name__" and _is_main(node.comparators)):
+        below += node.comparators
+
+
+def _is_main(compared: list[ast.expr]) -> bool:
+    """Whether it is asked if the program is run as one, which hands the name of that module to nobody."""
+    return len(compared) == 1 and type(compared[0]) is ast.Constant and compared[0].value == "__main__"
+
+
+def _choice(_found: Survey, node: ast.If, _place: Place, below: list[ast.AST]) -> None:
+    below.append(node.test)
+    below += node.body
+    below += node.orelse
+
+
+def _items(_found: Survey, node: ast.Tuple | ast.List | ast.Set, _place: Place, below: list[ast.AST]) -> None:
+    below += node.elts
+
+
 def _entering(*names: str) -> Callable[[Survey, ast.AST, Place, list[ast.AST]], None]:
     """Goes on with these members of a node, each a node, a list of them or None."""
 
@@ -244,15 +283,6 @@ def _entering(*names: str) -> Callable[[Survey, ast.AST, Place, list[ast.AST]], 
                 below.append(held)
 
     return enter
-
-
-def _unknown(_found: Survey, _node: ast.AST, _place: Place, _below: list[ast.AST]) -> None:
-    raise Unplain
-
-
-class _Table(dict[type[ast.AST], Callable[..., None]]):
-    def __missing__(self, kind: type[ast.AST]) -> Callable[..., None]:
-        return _unknown
 
 
 _KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
@@ -279,8 +309,8 @@ _KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
     ast.DictComp: (_comprehension, "key value generators"),
     ast.Slice: (_slice, "lower upper step"),
     ast.Dict: (_mapping, "keys values"),
-    ast.Expr: (_entering("value"), "value"),
-    ast.If: (_entering("test", "body", "orelse"), "test body orelse"),
+    ast.Expr: (_statement, "value"),
+    ast.If: (_choice, "test body orelse"),
     ast.While: (_entering("test", "body", "orelse"), "test body orelse"),
     ast.Try: (_entering("body", "handlers", "orelse", "finalbody"), "body handlers orelse finalbody"),
     ast.Assert: (_entering("test", "msg"), "test msg"),
@@ -288,11 +318,11 @@ _KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
     ast.IfExp: (_entering("test", "body", "orelse"), "test body orelse"),
     ast.BoolOp: (_entering("values"), "op values"),
     ast.UnaryOp: (_entering("operand"), "op operand"),
-    ast.Compare: (_entering("left", "comparators"), "left ops comparators"),
+    ast.Compare: (_comparison, "left ops comparators"),
     ast.Subscript: (_subscript, "value slice ctx"),
-    ast.Tuple: (_entering("elts"), "elts ctx"),
-    ast.List: (_entering("elts"), "elts ctx"),
-    ast.Set: (_entering("elts"), "elts"),
+    ast.Tuple: (_items, "elts ctx"),
+    ast.List: (_items, "elts ctx"),
+    ast.Set: (_items, "elts"),
     ast.Starred: (_entering("value"), "value ctx"),
     ast.JoinedStr: (_entering("values"), "values"),
     ast.FormattedValue: (_entering("value", "format_spec"), "value conversion format_spec"),
@@ -301,4 +331,4 @@ _KINDS: dict[type[ast.AST], tuple[Callable[..., None], str]] = {
     ast.Continue: (_entering(), ""),
 }
 """The nodes that are entered, and the members that each of them has where this was written."""
-_ENTERED = _Table({kind: enter for kind, (enter, members) in _KINDS.items() if kind._fields == tuple(members.split())})
+_ENTERED = {kind: enter for kind, (enter, members) in _KINDS.items() if kind._fields == tuple(members.split())}

@@ -1,7 +1,5 @@
 """One command, by its words: whose rules it falls under, and what is wrong with its name alone."""
 
-import unicodedata
-
 from qwed.guards._shell import (
     builtins,
     databases,
@@ -22,6 +20,7 @@ from qwed.guards._shell.options import Rule, judge_operands
 from qwed.guards._shell.spelling import in_full_words
 from qwed.guards._shell.windows import is_windows_name, judge_windows
 from qwed.words import EffectKind
+from qwed.words.normal import normalize
 
 _SYSTEM_DIRECTORIES = frozenset(
     {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"}
@@ -118,7 +117,7 @@ def _name(look: Look, words: list[Word]) -> str:
         look.report.effect(EffectKind.EXECUTE, joined(words))
         return ""
     name = name.removesuffix(".exe")
-    if not _LETTERS.issuperset(name) and unicodedata.normalize("NFKD", name).isascii() and not name.isascii():
+    if not _LETTERS.issuperset(name) and normalize("NFKD", name).isascii() and not name.isascii():
         look.report.violate(Violation.OBFUSCATED)
     if not name:
         look.report.unclear("the name of the program is empty")

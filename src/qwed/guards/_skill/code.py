@@ -4,13 +4,13 @@ import base64
 import binascii
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from qwed.guards._skill.domains import in_latin
 from qwed.guards.path import resolve
 from qwed.guards.spellings import plainer
+from qwed.words.normal import normalize
 
 MAX_VALUES = 10_000
 MAX_CHARACTERS = 1 << 18
@@ -109,7 +109,7 @@ def suspicious(manifest: Mapping[str, Any]) -> Iterator[Held]:
     scanned = {key: value for key, value in manifest.items() if key not in _METADATA or not isinstance(value, str)}
     paths = 0
     for text in _texts(scanned):
-        plain = unicodedata.normalize("NFKC", text)
+        plain = normalize("NFKC", text)
         for reading in _readings(plain):
             yield from (Held(plain, what) for pattern, what in _SUSPICIOUS if pattern.search(reading))
         for path in _paths(plain):

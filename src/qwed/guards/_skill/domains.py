@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
+from qwed.words.normal import normalize
+
 MAX_HOST = 300
 """Characters of a domain that are looked at; no name is longer than 253."""
 
@@ -56,13 +58,13 @@ _LONG_NAME, _LONG_PART = 6, 5
 
 def read_as(text: str) -> str:
     """The text as a careless reader or a lenient program takes it: small, narrow, with nothing unseen in it."""
-    plain = unicodedata.normalize("NFKC", text).casefold().strip()
+    plain = normalize("NFKC", text).casefold().strip()
     return "".join(each for each in plain if unicodedata.category(each) not in _UNSEEN).translate(_TO_MARK)
 
 
 def in_latin(text: str) -> str:
     """The text with every letter that looks like a Latin one replaced by that one."""
-    apart = unicodedata.normalize("NFKD", text.translate(_TO_TWIN))
+    apart = normalize("NFKD", text.translate(_TO_TWIN))
     return "".join(each for each in apart if unicodedata.category(each) not in _UNSEEN).translate(_TO_TWIN)
 
 

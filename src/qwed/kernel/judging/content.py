@@ -41,15 +41,26 @@ def read_content(action: Action) -> Content:
         return _read(action)
 
 
+def read_secrets(action: Action) -> Content:
+    """Look at every string of the action for secrets alone."""
+    if len(action.canonical) <= LARGE:
+        return _read_secrets(action)
+    with _one_at_a_time:
+        return _read_secrets(action)
+
+
+def _read_secrets(action: Action) -> Content:
+    strings = strings_in(action.parameters)
+    secrets = _secrets_in((*texts_of(action), *strings))
+    return Content(secrets=tuple(sorted(secrets - {UNSCANNED})), complete=strings.complete and UNSCANNED not in secrets)
+
+
 def _read(action: Action) -> Content:
     texts = [("", text) for text in (action.query, action.code, action.target) if text]
     strings = strings_in(action.parameters)
     texts.extend(strings)
     pii = [(path, finding.kind) for path, text in texts for finding in find_pii(text)]
-    everything = (*texts_of(action), *strings)
-    secrets = {
-        finding.kind for path, text in everything for finding in (*find_secrets(text), *told_by_name(path, text))
-    }
+    secrets = _secrets_in((*texts_of(action), *strings))
     unread = UNSCANNED in secrets or any(kind == UNSCANNED for _path, kind in pii)
     return Content(
         has_pii=bool(pii),
@@ -58,6 +69,10 @@ def _read(action: Action) -> Content:
         privileged=any(word in text.lower() for _path, text in texts for word in PRIVILEGED),
         complete=strings.complete and not unread,
     )
+
+
+def _secrets_in(texts: Iterable[tuple[str, str]]) -> set[str]:
+    return {finding.kind for path, text in texts for finding in (*find_secrets(text), *told_by_name(path, text))}
 
 
 def texts_of(action: Action) -> list[tuple[str, str]]:

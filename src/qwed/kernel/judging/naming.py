@@ -1,11 +1,11 @@
 """What the name of a parameter tells about its value: a statement, a command, code, a file, an address, mere text."""
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
 from qwed.kernel.tools import words_of
+from qwed.words.normal import normalize
 
 _LONGEST = 64
 
@@ -86,7 +86,7 @@ _NUMBER = re.compile(r"(?<=[a-z])(?:_?v?\d{1,3})\Z")
 @lru_cache(maxsize=4096)
 def read_name(name: str) -> Name:
     """What a parameter of this name tells."""
-    words = words_of(unicodedata.normalize("NFKC", name[:_LONGEST]))
+    words = words_of(normalize("NFKC", name[:_LONGEST]))
     plain = "_".join(words)
     # The first of several is what they all are: `query1`, `sql_2`, `command_v2`.
     plain = _NUMBER.sub("", plain) or plain

@@ -5,7 +5,6 @@ could open or connect to.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from qwed.kernel.judging.touched import MOST_FILES
 from qwed.kernel.request import Action
 from qwed.kernel.tools import ONLY_READ
 from qwed.words import ON_FILES, Effect, EffectKind, Status, Verdict
+from qwed.words.normal import normalize
 
 _JUDGED_BY_EFFECTS = frozenset({"code", "shell"})
 _PATH_LIKE = re.compile(
@@ -63,7 +63,7 @@ def _files(case: Case, verdict: Verdict) -> Iterable[str]:
 def _is_path_like(text: str) -> bool:
     if _PATH_LIKE.search(text):
         return True
-    return not text.isascii() and _PATH_LIKE.search(unicodedata.normalize("NFKC", text)) is not None
+    return not text.isascii() and _PATH_LIKE.search(normalize("NFKC", text)) is not None
 
 
 def _texts(case: Case) -> Iterable[tuple[str, str]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from qwed.guards.code_words import LANGUAGE_ALIASES
+from qwed.guards.code_words import LANGUAGE_ALIASES, LANGUAGES
 from qwed.guards.text import MAX_DEPTH, MAX_STRINGS, strings_in
 from qwed.kernel.judging.beside import has_arguments, line_of, with_surroundings
 from qwed.kernel.judging.content import name_at
@@ -20,8 +20,6 @@ from qwed.words.tool_name import bare, server_of
 
 Place = tuple[str | int, ...]
 """Where in the action a text stands: `("parameters", "sql")`, `("query",)`."""
-
-LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
 
 
 class Told(NamedTuple):

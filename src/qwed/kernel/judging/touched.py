@@ -1,7 +1,6 @@
 """What a custom tool's call would touch, told by its verb and by the values that name files and addresses."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from qwed.kernel.judging.mutating import changes_told
 from qwed.kernel.judging.naming import Name, read_name
 from qwed.kernel.tools import DELETING, words_of
 from qwed.words import Effect, EffectKind, Verdict
+from qwed.words.normal import normalize
 from qwed.words.tool_name import bare
 
 MOST_FILES = 1000
@@ -155,7 +155,7 @@ def names_file(each: _Text, words: frozenset[str] = frozenset()) -> bool:
     name, text = each
     if len(text) > paths.MAX_LENGTH and not name.file:
         return False
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    text = text if text.isascii() else normalize("NFKC", text)
     if _FILE_URL.match(text):
         return True
     if "://" in text or text == name.plain:

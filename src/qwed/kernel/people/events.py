@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from qwed.kernel.tools import A2A_MESSAGE
 from qwed.ledger import leaf
 from qwed.store.protocol import LogEntry, Store
 from qwed.words import Decision, Event
@@ -17,7 +18,8 @@ PAGE = 100
 
 DECISION, APPROVAL, TRUST, SUSPENSION = "decision", "approval", "trust", "suspension"
 EXECUTION, AGENT, ORGANISATION, ATTESTATION = "execution", "agent", "organisation", "attestation"
-TYPES = (DECISION, APPROVAL, TRUST, SUSPENSION, EXECUTION, AGENT, ORGANISATION, ATTESTATION)
+MESSAGE = "message"
+TYPES = (DECISION, APPROVAL, TRUST, SUSPENSION, EXECUTION, AGENT, ORGANISATION, ATTESTATION, MESSAGE)
 
 Types = tuple[str, ...]
 
@@ -44,6 +46,14 @@ TYPES_OF: dict[str, Types] = {
     Event.TOOL_CHANGED: (ORGANISATION,),
     Event.WEBHOOK_CHANGED: (ORGANISATION,),
     Event.WEBHOOK_REMOVED: (ORGANISATION,),
+    Event.AGENT_BLOCKED: (ORGANISATION,),
+    Event.AGENT_UNBLOCKED: (ORGANISATION,),
+    Event.PAIR_BLOCKED: (ORGANISATION,),
+    Event.PAIR_UNBLOCKED: (ORGANISATION,),
+    Event.SENDER_TRUSTED: (ORGANISATION,),
+    Event.SENDER_REVOKED: (ORGANISATION,),
+    Event.MESSAGE_FORWARDED: (MESSAGE,),
+    Event.MESSAGE_BLOCKED: (MESSAGE,),
     Event.ERASED: (ORGANISATION,),
     Event.SIGNING_KEY_ROTATED: (ORGANISATION,),
     Event.CLAIM_ATTESTED: (ATTESTATION,),
@@ -54,6 +64,7 @@ TYPES_OF: dict[str, Types] = {
 _PLAIN: Types = (DECISION,)
 _ASKING: Types = (DECISION, APPROVAL)
 """A decision that is PENDING asks a person for approval."""
+_SENDING: Types = (DECISION, MESSAGE)
 _KNOWN_TYPES = 2
 """Since this version a leaf names an action's type only where it is one of ours."""
 
@@ -79,6 +90,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level_after: int | None = None
     success: bool | None = None
     self_approved: bool = False
+    repeats: int = 0
 
 
 class Message(NamedTuple):
@@ -117,4 +129,6 @@ def types_of(kept: leaf.Leaf) -> Types:
     """The type of what happened, and what else it answers to."""
     if kept.event is not None:
         return TYPES_OF.get(kept.event, (ORGANISATION,))
+    if kept.action_type == A2A_MESSAGE and kept.v >= _KNOWN_TYPES:
+        return _SENDING
     return _ASKING if kept.decision == Decision.PENDING else _PLAIN

@@ -13,6 +13,7 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.keeping.vault import KEPT, TAMPERED
 from qwed.kernel.proving.attested import content_of, find, head_over
+from qwed.kernel.proving.messages import unlogged
 from qwed.kernel.services import Services
 from qwed.kernel.views.agents import View
 from qwed.ledger import tokens
@@ -54,6 +55,24 @@ def read_jwt(raw: Any) -> str | Problem:
 
 def check(jwt: str, services: Services) -> AttestationCheck:
     """Whether the token is ours, holds now, and says what our log says."""
+    return _check_message(jwt, services) if tokens.is_message(jwt) else _check_action(jwt, services)
+
+
+def _check_message(jwt: str, services: Services) -> AttestationCheck:
+    """The same of a message between agents, which may well have been blocked."""
+    keyring = services.signer.keyring
+    found = tokens.check_message(
+        jwt, keyring.public_keys(), now=services.clock.now(), trusted_issuers=(keyring.issuer,)
+    )
+    if not found.valid or found.claims is None:
+        return _refused(found.code or ErrorCode.ATTESTATION_FORMAT.code, found.message, found.claims)
+    wrong = unlogged(found.claims, services)
+    if wrong is not None:
+        return _refused(ErrorCode.TAMPERING_FOUND.code, wrong, found.claims)
+    return AttestationCheck(valid=True, claims=found.claims, error=None)
+
+
+def _check_action(jwt: str, services: Services) -> AttestationCheck:
     store, keyring = services.store, services.signer.keyring
     found = tokens.check_attestation(
         jwt,

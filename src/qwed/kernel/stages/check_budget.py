@@ -10,7 +10,7 @@ from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
 from qwed.store.agent import Limits
 from qwed.store.protocol import Reservation
-from qwed.store.usage import Charge, Exceeded
+from qwed.store.usage import ONE_REQUEST, Charge, Exceeded
 from qwed.words import Decision, ErrorCode, usd_from
 from qwed.words.clock import rfc3339
 
@@ -30,6 +30,12 @@ def check_budget(case: Case, services: Services) -> Case | Answer:
     charge = Charge(cost=cost, tokens=tokens, requests=1, tool_calls=_TOOL_CALLS.get(case.action.type, 0))
     exceeded = _hold(case, charge, services)
     return replace(case, charge=charge) if exceeded is None else _refuse(exceeded, case.now)
+
+
+def check_request(case: Case, services: Services) -> Case | Answer:
+    """The case with one request held, which is all that a message is charged."""
+    exceeded = _hold(case, ONE_REQUEST, services)
+    return replace(case, charge=ONE_REQUEST) if exceeded is None else _refuse(exceeded, case.now)
 
 
 def check_high_risk(case: Case, services: Services) -> Case | Answer:

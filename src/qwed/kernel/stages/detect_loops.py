@@ -12,4 +12,4 @@ def detect_loops(case: Case, _services: Services) -> Case | Answer:
         raise RuntimeError("no step is reserved")
     past = case.reservation.conversation.past
     code = past.refuses_loop(case.step)
-    return case if code is None else refuse_loop(code, past)
+    return case if code is None else refuse_loop(code, past, case.step)

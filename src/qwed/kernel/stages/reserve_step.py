@@ -3,7 +3,7 @@
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.store.conversation import Past
+from qwed.store.conversation import Past, Step
 from qwed.words import ErrorCode
 
 
@@ -14,7 +14,10 @@ def reserve_step(case: Case, services: Services) -> Case | Answer:
     outcome = services.store.reserve_step(case.agent, conversation, case.step)
     if isinstance(outcome, ErrorCode):
         return refuse_step(case, outcome, services.settings.max_steps)
-    return replace(case, reservation=outcome)
+    if not case.step.allotted:
+        return replace(case, reservation=outcome)
+    context = replace(case.context, step_number=outcome.step.number)
+    return replace(case, reservation=outcome, step=outcome.step, context=context)
 
 
 def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
@@ -32,13 +35,19 @@ def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
     )
 
 
-def refuse_loop(code: ErrorCode, past: Past) -> Answer:
+def refuse_loop(code: ErrorCode, past: Past, step: Step) -> Answer:
     """LOOP-003 and LOOP-004, with what would pass."""
     if code is ErrorCode.REPETITION:
         return denied(
             code,
             "repetitive action loop detected (max 2 consecutive identical actions)",
             details={"repeats": past.repeats},
+        )
+    if step.witnessed:
+        return denied(
+            code,
+            "the same message on an unchanged answer was forwarded twice before without progress",
+            suggestion="send another message, or this one once the other side has said something else",
         )
     return denied(
         code,

@@ -1,6 +1,5 @@
 """One durable transaction: step, charge, activity leaf and approval, or none of them. Nothing is answered before it."""
 
-import time
 from typing import NamedTuple
 
 import msgspec
@@ -8,18 +7,15 @@ import msgspec
 from qwed.kernel.agents.trust import degraded
 from qwed.kernel.answer import HTTP, Answer, Problem, Remaining, denied, problem
 from qwed.kernel.case import Case
-from qwed.kernel.change import GATE, notices_of
-from qwed.kernel.judging.content import read_content
+from qwed.kernel.change import notices_of
 from qwed.kernel.judging.judgement import Judgement
-from qwed.kernel.keeping.hiding import Hiding
-from qwed.kernel.keeping.payload import Payload, encoded, shown_action, shown_name, shown_text, with_more
+from qwed.kernel.keeping.recorded import Outcome, asked_by, leaf_of, payload_of
 from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.proving.proof import attestation_of, receipt_of
 from qwed.kernel.services import Services
 from qwed.kernel.stages.authenticate import refuse_inactive
 from qwed.kernel.stages.recall import memory_place
 from qwed.kernel.stages.reserve_step import refuse_loop, refuse_step
-from qwed.kernel.tools import KNOWN_TYPES
 from qwed.ledger import leaf
 from qwed.ledger.attest import Chain, Receipt, Stated
 from qwed.ledger.vault import SubjectKey
@@ -27,7 +23,7 @@ from qwed.store.agent import Agent
 from qwed.store.conduct import Mark, Offence
 from qwed.store.parts import Approval
 from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Settled, Settlement
-from qwed.store.usage import NOTHING, Charge
+from qwed.store.usage import NOTHING, ONE_REQUEST, Charge
 from qwed.words import Decision, ErrorCode, Risk, Status, usd_from
 from qwed.words.clock import rfc3339
 from qwed.words.ids import timed_id
@@ -37,54 +33,59 @@ _replace = msgspec.structs.replace
 _PENDING, _DENIED, _BUDGET_EXCEEDED = Decision.PENDING, Decision.DENIED, Decision.BUDGET_EXCEEDED
 _HIGH = Risk.HIGH
 
-ONE_REQUEST = Charge(requests=1)
-
-_OF_ITSELF = (ErrorCode.LEASE_EXPIRED, ErrorCode.AGENT_CHANGED, ErrorCode.APPROVALS_FULL)
+_OF_ITSELF = (
+    ErrorCode.LEASE_EXPIRED,
+    ErrorCode.AGENT_CHANGED,
+    ErrorCode.APPROVALS_FULL,
+    ErrorCode.MESSAGE_BLOCKED,
+)
 """Refusals that need no more words than their code has."""
 _REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
 
 
-class Outcome(NamedTuple):
-    """What was decided about a case, ready to be kept."""
+class Committed(NamedTuple):
+    """What was decided about a case, durably."""
 
-    decision: Decision
-    error: Problem | None
-    activity_id: str
-    approval: Approval | None
-    attestation_id: str | None
-    chain: Chain | None = None
-    """Where its attestation stands in a chain."""
+    outcome: Outcome
+    entry: leaf.Leaf
+    text: str
+    """The leaf as it stands in the log."""
+    settled: Settled
 
 
 async def settle(case: Case, refusal: Answer | None, services: Services) -> Answer:
     """The final answer, after it is durable."""
+    kept = await commit(case, refusal, services)
+    answer = _answer_of(case, kept.outcome, kept.settled)
+    if not kept.outcome.decision.permits:
+        return answer
+    return _replace(answer, attestation=_proof_of(case, kept, services))
+
+
+async def commit(case: Case, refusal: Answer | None, services: Services) -> Committed:
+    """Decide for good, and give what was decided once it is durable."""
     now = services.clock.now()
     outcome = _outcome_of(case, refusal, services, now)
-    key, text = _subject_of(case, services), _payload_of(case, outcome)
-    entry = _leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
+    key, text = _subject_of(case, services), payload_of(case, outcome)
+    entry = leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
     settlement = _settlement_of(case, outcome, entry, key.seal(outcome.activity_id, text), key, now, services)
     ticket = services.store.settle(settlement)
     if ticket is ErrorCode.APPROVALS_FULL and expire_of(case.agent, services, now):
-        return await settle(case, refusal, services)
+        return await commit(case, refusal, services)
     if ticket is ErrorCode.CONFLICT:
         # The chain has grown: this attestation is a later link of it.
-        return await settle(case, refusal, services)
+        return await commit(case, refusal, services)
     if isinstance(ticket, ErrorCode):
-        return await settle(case, _refuse_late(case, ticket, services), services)
-    settled = await ticket
-    answer = _answer_of(case, outcome, settled)
-    if not outcome.decision.permits:
-        return answer
-    return _replace(answer, attestation=_proof_of(case, outcome, entry, settlement, settled, services))
+        return await commit(case, _refuse_late(case, ticket, services), services)
+    return Committed(outcome, entry, settlement.activity.leaf, await ticket)
 
 
-def _proof_of(
-    case: Case, outcome: Outcome, entry: leaf.Leaf, settlement: Settlement, settled: Settled, services: Services
-) -> str | Receipt | None:
+def _proof_of(case: Case, kept: Committed, services: Services) -> str | Receipt | None:
     """The attestation where one was allotted, else the receipt; memory, which proves nothing to anybody, gives none."""
+    outcome, entry, text, settled = kept
     placed = settled.placed
     if outcome.attestation_id is None:
-        return None if placed is None else receipt_of(settlement.activity.leaf, placed)
+        return None if placed is None else receipt_of(text, placed)
     stated = Stated(None if case.judgement is None else case.judgement.payload.sub, outcome.chain)
     return attestation_of(entry, stated, case.agent.organisation_id, settled.log_index, services, placed)
 
@@ -100,7 +101,7 @@ def _subject_of(case: Case, services: Services) -> SubjectKey:
 def _refuse_late(case: Case, code: ErrorCode, services: Services) -> Answer:
     """Another request committed first, or ours outlived its lease."""
     if code in (ErrorCode.REPETITION, ErrorCode.NO_PROGRESS) and case.reservation is not None:
-        return refuse_loop(code, case.reservation.conversation.past)
+        return refuse_loop(code, case.reservation.conversation.past, case.step)
     if code in _OF_ITSELF:
         return denied(code)
     if code is ErrorCode.AGENT_SUSPENDED:
@@ -138,14 +139,8 @@ def _approval_of(case: Case, services: Services, now: float) -> Approval:
         high_risk_calls=case.charge.high_risk_calls,
         created_at=now,
         expires_at=now + services.settings.approval_ttl_seconds,
-        requested_by=_asked_by(case),
+        requested_by=asked_by(case),
     )
-
-
-def _asked_by(case: Case) -> str:
-    if case.key is not None:
-        return case.key.key_id
-    return case.agent_id if case.credentials.agent_token is not None else GATE
 
 
 def _needs_approval(judged: Judgement, approval: Approval) -> Problem:
@@ -153,32 +148,6 @@ def _needs_approval(judged: Judgement, approval: Approval) -> Problem:
         ErrorCode.NEEDS_APPROVAL,
         f"a person must approve this {judged.risk.word} risk action",
         details={"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)},
-    )
-
-
-def _leaf_of(case: Case, outcome: Outcome, commitment: str, now: float) -> leaf.Leaf:
-    judged, context = case.judgement, case.context
-    found = judged.verification if judged is not None else None
-    permitted = outcome.decision.permits
-    return leaf.Leaf(
-        v=leaf.VERSION,
-        activity_id=outcome.activity_id,
-        agent_id=case.agent_id,
-        by=_asked_by(case),
-        commitment=commitment,
-        action_type=case.action.type if case.action is not None and case.action.type in KNOWN_TYPES else None,
-        step_number=context.step_number if context is not None else None,
-        decision=outcome.decision,
-        error=outcome.error.code if outcome.error is not None else None,
-        status=found.status if found is not None else None,
-        engine=found.engine if found is not None else None,
-        risk_level=found.risk_level if found is not None else None,
-        cost_micros=case.charge.cost if permitted else 0,
-        tokens=case.charge.tokens if permitted else 0,
-        policy_hash=judged.policy_hash if judged is not None else None,
-        attestation_id=outcome.attestation_id,
-        time_ms=int(now * 1000),
-        latency_us=int((time.perf_counter() - case.started) * 1e6),
     )
 
 
@@ -210,6 +179,7 @@ def _settlement_of(
         notices=_notices_of(case, outcome, services, now),
         mark=_mark_of(case, outcome),
         degrade=degrade,
+        pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=_link_of(outcome, services),
     )
 
@@ -244,39 +214,6 @@ def _mark_of(case: Case, outcome: Outcome) -> Mark:
     if not outcome.error.final or HTTP[outcome.error.code] != 200:
         return Mark.NONE
     return Mark.VIOLATION if case.judgement is not None and case.judgement.violation else Mark.DENIED
-
-
-def _payload_of(case: Case, outcome: Outcome) -> str:
-    judged, context = case.judgement, case.context
-    intent = context.user_intent if context is not None else None
-    conversation_id = shown_name(context.conversation_id) if context is not None else None
-    if judged is not None and intent is None and case.justification is None and _as_judged(judged, outcome):
-        return with_more(judged.kept, conversation_id, outcome.chain)
-    secret, said_more = _keeps_secret(case), intent is not None or case.justification is not None
-    hiding = Hiding(case.action) if secret and (judged is None or said_more) else None
-    about = judged.payload if judged is not None else _unjudged(case, hiding)
-    if secret and outcome.attestation_id is None and outcome.approval is None:
-        # Nothing will be attested: what carried a secret leaves no hash of it.
-        about = _replace(about, sub=None)
-    said = {"user_intent": shown_text(intent, hiding), "justification": shown_text(case.justification, hiding)}
-    return encoded(_replace(about, error=outcome.error, conversation_id=conversation_id, chain=outcome.chain, **said))
-
-
-def _as_judged(judged: Judgement, outcome: Outcome) -> bool:
-    return not judged.keeps_secret and outcome.error is (None if judged.refusal is None else judged.refusal.error)
-
-
-def _unjudged(case: Case, hiding: Hiding | None) -> Payload:
-    if case.action is None:
-        return Payload()
-    action_hash = case.action_hash if hiding is None else None
-    return Payload(action=shown_action(case.action, hiding), action_hash=action_hash)
-
-
-def _keeps_secret(case: Case) -> bool:
-    if case.judgement is not None:
-        return case.judgement.keeps_secret
-    return case.action is not None and bool(read_content(case.action).secrets)
 
 
 def _charge_of(case: Case, outcome: Outcome) -> Charge:

@@ -6,6 +6,7 @@ import msgspec
 
 from qwed.kernel.keeping.vault import KEPT
 from qwed.kernel.services import Services
+from qwed.kernel.tools import A2A_MESSAGE
 from qwed.kernel.views.agents import Usd, View
 from qwed.ledger import leaf
 from qwed.store.protocol import EXPIRED, Entry, KeptApproval, Tally, state_at
@@ -284,6 +285,7 @@ def _resolution(text: str, approval_id: str, subject_id: str | None, services: S
     )
 
 
+_OF_A_DECISION = ("action", "action_hash", "sub", "verification", "error", "conversation_id")
 _OF_A_CHANGE = ("about", "level_before", "level_after", "success", "result_hash")
 
 
@@ -292,7 +294,10 @@ def _change_of(kept: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
     known = {name: getattr(kept, name) for name in _OF_A_CHANGE}
     if kept.self_approved:
         known["self_approved"] = True
-    return {name: value for name, value in known.items() if value is not None} | content
+    # A message is shown like a decision, beside what changed.
+    shown = _OF_A_DECISION if kept.action_type == A2A_MESSAGE else ()
+    told = {name: value for name, value in content.items() if name not in shown}
+    return {name: value for name, value in known.items() if value is not None} | told
 
 
 def approval_view(approval: KeptApproval, services: Services) -> ApprovalView:

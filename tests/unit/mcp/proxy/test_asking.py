@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
+from qwed.proxies.kernel import Identity
+from qwed.proxies.own import Own, opened
+from qwed.proxies.remote import Remote
+from qwed.proxies.waiting import Waiting
 from qwed_mcp.proxy.asking import Asker, Proposed
-from qwed_mcp.proxy.kernel import Identity
-from qwed_mcp.proxy.own import Own, opened
-from qwed_mcp.proxy.remote import Remote
-from qwed_mcp.proxy.waiting import Waiting
 from qwed_sdk.calls.checks import Permit, Refusal
 from tests.support.impostor import Behave, hangs_up, impostor, says
 
@@ -39,7 +39,7 @@ def asked(*answers: Behave, calls: int = 1, **asker: Any) -> tuple[list[Permit |
         async def all_of_them() -> list[Permit | Refusal]:
             kernel = Remote(Identity("agent_1", "t"), other.url)
             try:
-                one = Asker(kernel, Waiting(other.url, "agent_1"), asker.get("wait", 0.0))
+                one = Asker(kernel, Waiting("mcp", other.url, "agent_1"), asker.get("wait", 0.0))
                 return [await one.before(Proposed(TOOL, ARGUMENTS, ("DELETE",))) for _ in range(calls)]
             finally:
                 await kernel.close()
@@ -142,7 +142,7 @@ def test_another_conversation_begins_where_one_has_had_its_steps(
     monkeypatch.setenv("QWED_MAX_STEPS", "3")
 
     async def calls(kernel: Own) -> list[Permit | Refusal]:
-        asker = Asker(kernel, Waiting(kernel.place, kernel.agent_id), 0.0)
+        asker = Asker(kernel, Waiting("mcp", kernel.place, kernel.agent_id), 0.0)
         found: list[Permit | Refusal] = []
 
         async def one(number: int) -> None:
@@ -158,7 +158,7 @@ def test_another_conversation_begins_where_one_has_had_its_steps(
 
 def test_a_call_that_is_repeated_without_end_is_refused(tmp_path: Path) -> None:
     async def calls(kernel: Own) -> list[Permit | Refusal]:
-        asker = Asker(kernel, Waiting(kernel.place, kernel.agent_id), 0.0)
+        asker = Asker(kernel, Waiting("mcp", kernel.place, kernel.agent_id), 0.0)
         return [await asker.before(Proposed("mcp__them__get_weather", {"city": "Bonn"})) for _ in range(12)]
 
     found = in_process(tmp_path, calls)
@@ -170,7 +170,7 @@ def test_a_call_that_is_repeated_without_end_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [{"a": float("inf")}, {"a": "\ud800"}, {"a": [[]] * (1 << 20)}])
 def test_arguments_without_one_meaning_are_refused(arguments: dict[str, Any], tmp_path: Path) -> None:
     async def call(kernel: Own) -> Permit | Refusal:
-        return await Asker(kernel, Waiting(kernel.place, kernel.agent_id), 0.0).before(Proposed(TOOL, arguments))
+        return await Asker(kernel, Waiting("mcp", kernel.place, kernel.agent_id), 0.0).before(Proposed(TOOL, arguments))
 
     assert isinstance(in_process(tmp_path, call), Refusal)
 
@@ -181,7 +181,7 @@ def test_what_a_person_approves_in_a_gate_of_its_own_passes_in_the_next_session(
     async def call(kernel: Own) -> tuple[Permit | Refusal, Identity]:
         gate = kernel._gate
         gate.put_tool(tool, "medium", requires_approval=True)
-        asker = Asker(kernel, Waiting(kernel.place, kernel.agent_id), 30.0)
+        asker = Asker(kernel, Waiting("mcp", kernel.place, kernel.agent_id), 30.0)
         identity = Identity(kernel.agent_id, str(kernel._credentials.agent_token))
         return await asker.before(Proposed(tool, {"city": "Bonn"})), identity
 
@@ -196,7 +196,7 @@ def test_what_a_person_approves_in_a_gate_of_its_own_passes_in_the_next_session(
         gate.approve(approval_id, "looked at it")
         kernel = Own(gate, identity, tmp_path)
         try:
-            asker = Asker(kernel, Waiting(kernel.place, kernel.agent_id), 30.0)
+            asker = Asker(kernel, Waiting("mcp", kernel.place, kernel.agent_id), 30.0)
             return [await asker.before(Proposed(tool, {"city": "Bonn"})) for _ in range(2)]
         finally:
             await kernel.close()
@@ -210,7 +210,7 @@ def test_what_was_approved_for_a_tool_that_stated_less_is_asked_anew_once_it_sta
         async def both() -> list[Permit | Refusal]:
             kernel = Remote(Identity("agent_1", "t"), other.url)
             try:
-                one = Asker(kernel, Waiting(other.url, "agent_1"), 0.0)
+                one = Asker(kernel, Waiting("mcp", other.url, "agent_1"), 0.0)
                 return [await one.before(Proposed(TOOL, ARGUMENTS, effects)) for effects in ((), ("DELETE",))]
             finally:
                 await kernel.close()

@@ -22,15 +22,16 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from qwed.proxies.naming import is_name
+from qwed.proxies.place import read_object, write_object
 from qwed.words.tool_name import is_server_name, server_of
 from qwed_mcp.proxy.config import client_config
 from qwed_mcp.proxy.effects import effects_of
 from qwed_mcp.proxy.input import Inputs
 from qwed_mcp.proxy.lines import MOST_UNHEARD, Reading, Splitter, TooLong, Writing
-from qwed_mcp.proxy.naming import is_name, name_of, whole_name
+from qwed_mcp.proxy.naming import name_of, whole_name
 from qwed_mcp.proxy.options import Options, Passes, Registered
 from qwed_mcp.proxy.pace import Pace, Turns
-from qwed_mcp.proxy.place import read_object, write_object
 from qwed_mcp.proxy.process import environment_of
 from qwed_mcp.proxy.upstream import Upstream
 
@@ -290,7 +291,7 @@ def test_what_stands_beside_the_arguments_answers_what_the_server_asked_about_th
 
 def test_what_a_proxy_holds_is_not_read_by_others_of_its_user() -> None:
     program = (
-        "import ctypes; from qwed_mcp.proxy.guard import unreadable; unreadable(); print(ctypes.CDLL(None).prctl(3))"
+        "import ctypes; from qwed.proxies.guard import unreadable; unreadable(); print(ctypes.CDLL(None).prctl(3))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n"

@@ -7,8 +7,8 @@ import anyio
 import httpx2
 import pytest
 
+from qwed.proxies.secrecy import check_secrets
 from qwed_mcp.proxy.lines import LONGEST_LINE
-from qwed_mcp.proxy.secrecy import check_secrets
 from qwed_mcp.proxy.web import client
 from qwed_sdk.hook.call import Unusable
 from tests.support.impostor import Behave, hangs_up, impostor

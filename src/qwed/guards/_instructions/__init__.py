@@ -1,0 +1,1 @@
+"""What `instructions.py` is made of."""

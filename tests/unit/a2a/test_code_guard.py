@@ -1,0 +1,184 @@
+"""Code Guard: the patterns of the document, then the code engine; code may compute and read, and nothing else."""
+
+import re
+from typing import Any
+
+import pytest
+
+from qwed.engines.pool import PoolFull
+from qwed.engines.verdicts import Question, Verdicts
+from qwed.guards.code_words import CodeFindings
+from qwed.guards.python_code import findings, findings_at_a_glance
+from qwed.waiting import in_thread
+from qwed.words import Risk, risk_of
+from qwed_a2a.finding import Finding
+from qwed_a2a.guards import patterns
+from qwed_a2a.guards.code import MAX_FOLLOWED, MAX_PARSED, MAX_SHOWN, check_code
+from qwed_a2a.guards.patterns import PATTERNS, patterns_in
+from tests.support.tables import each, rows
+from tests.support.workers import shared_verdicts
+
+PROGRAMS = [
+    row["code"]
+    for name in ("python_attacks", "python_deeds", "python_honest", "python_fifty_lines")
+    for row in rows(f"{name}.jsonl")
+    if "code" in row
+]
+
+SHORT = [code for code in PROGRAMS if code.strip() and len(code) <= MAX_FOLLOWED]
+
+
+def check(payload: dict[str, Any]) -> Finding:
+    return in_thread(check_code(payload, shared_verdicts()), 20)
+
+
+def payload_of(row: dict[str, Any]) -> dict[str, Any]:
+    return {member: row[member] for member in ("code", "language") if member in row}
+
+
+def name(row: dict[str, Any]) -> str:
+    return str(row["name"])
+
+
+@each("row", rows("a2a_code_patterns.jsonl"), ids=name)
+def test_every_pattern_is_caught_in_every_casing_and_spacing(row):
+    found = check({"code": row["code"]})
+    assert not found.passed
+    assert row["pattern"] in found.details["patterns"]
+
+
+@each("row", rows("a2a_code_attacks.jsonl"), ids=name)
+def test_what_gets_past_the_patterns_is_refused_by_the_engine(row):
+    found = check(payload_of(row))
+    assert not found.passed
+    assert found.violation == row["violation"], found
+    assert row.get("says", "") in found.reason
+    assert len(found.reason) <= MAX_SHOWN
+    assert found.reason.isprintable()
+
+
+@each("row", rows("a2a_code_honest.jsonl"), ids=name)
+def test_honest_code_passes(row):
+    found = check(payload_of(row))
+    assert found.passed, found
+    assert not found.violation
+
+
+def test_each_pattern_catches_what_its_row_says():
+    examples = {row.name: [each for each in row.catches.split(", ") if row.name in each.lower()] for row in PATTERNS}
+    assert examples["eval"] == ["eval(", "EVAL (", r"eval\n("]
+    for name, texts in examples.items():
+        for text in texts:
+            assert name in patterns_in(text.replace(r"\n", "\n")), text
+
+
+@each("code", PROGRAMS)
+def test_the_quick_search_for_patterns_finds_what_the_regexes_find(code):
+    plain = tuple(row.name for row in PATTERNS if re.search(row.regex, code, re.IGNORECASE))
+    assert patterns_in(code) == plain
+    assert patterns_in(code.upper()) == tuple(
+        row.name for row in PATTERNS if re.search(row.regex, code.upper(), re.IGNORECASE)
+    )
+
+
+def test_a_word_is_looked_for_before_each_regex_that_needs_it():
+    assert len(patterns._WORDS) == len(PATTERNS)
+    for row, word in zip(PATTERNS, patterns._WORDS, strict=True):
+        assert all(word in part.replace("\\", "") for part in row.regex.split("|"))
+
+
+def assert_judged_as_by_the_full_check(code: str) -> None:
+    whole = findings(code)
+    harmless = not (whole.violations or whole.syntax_error or whole.unresolved) and risk_of(whole.effects) is Risk.LOW
+    found = check({"code": code})
+    assert found.passed == (harmless and not patterns_in(code))
+    assert found.violation == bool(whole.violations)
+
+
+@each("code", SHORT[::5])
+def test_a_program_passes_exactly_where_no_pattern_and_no_full_check_speaks_against_it(code):
+    assert_judged_as_by_the_full_check(code)
+
+
+@pytest.mark.drill
+@each("code", SHORT)
+def test_every_program_passes_exactly_where_no_pattern_and_no_full_check_speaks_against_it(code):
+    assert_judged_as_by_the_full_check(code)
+
+
+@each("code", PROGRAMS)
+def test_what_is_told_at_a_glance_is_what_the_full_check_finds(code):
+    told = findings_at_a_glance(code)
+    assert told is None or told == findings(code)
+
+
+@pytest.mark.parametrize("payload", [{}, {"code": None}, {"code": ""}, {"code": " \n"}, {"code": 3}, {"code": ["x"]}])
+def test_a_payload_without_code_is_refused(payload):
+    found = check(payload)
+    assert found == Finding(False, "there is no code to check, send it as text in `code`")
+
+
+@pytest.mark.parametrize("language", ["ruby", "", 7, True, ["python"], {"a": 1}, "python\n; rm", "x" * 1000])
+def test_an_unknown_language_is_refused_by_name_with_the_known_ones(language):
+    found = check({"code": "x = 1", "language": language})
+    assert not found.passed
+    assert not found.violation
+    assert "unknown language" in found.reason
+    assert "python, javascript, typescript, bash, sql" in found.reason
+    assert found.reason.isprintable()
+
+
+def test_no_language_is_python():
+    assert check({"code": "print(1)"}) == check({"code": "print(1)", "language": None})
+    assert check({"code": "print(1)"}) == check({"code": "print(1)", "language": " Python "})
+
+
+def test_a_pattern_that_is_meant_well_is_refused_and_costs_no_trust():
+    found = check({"code": "import re\nprint(re.compile('a'))"})
+    assert not found.passed
+    assert not found.violation
+    assert found.details["patterns"] == ["compile"]
+
+
+def test_a_pattern_that_is_what_it_looks_like_costs_trust():
+    assert check({"code": "import os\nos.system('id')"}).violation
+
+
+class _Full(Verdicts):
+    def __init__(self) -> None:
+        """A pool that takes no work."""
+
+    def ask(self, question: Question) -> Any:
+        raise PoolFull(f"no worker is free for {question.engine}")
+
+
+def test_only_what_takes_long_is_asked_of_a_worker():
+    short, long = "print(1)\n", "x = open('a.csv')\n"
+    assert in_thread(check_code({"code": short * (MAX_PARSED // len(short))}, _Full()), 1).passed
+    assert in_thread(check_code({"code": long * (MAX_FOLLOWED // len(long))}, _Full()), 1).passed
+    for code in (long * (MAX_FOLLOWED // len(long) + 1), short * (MAX_PARSED // len(short) + 1)):
+        with pytest.raises(PoolFull):
+            in_thread(check_code({"code": code}, _Full()), 1)
+
+
+def test_a_pattern_refuses_whether_or_not_a_worker_is_to_be_had():
+    padding = "x = open('a.csv')\n" * 2000
+    assert not in_thread(check_code({"code": f"{padding}eval('1')"}, _Full()), 1).passed
+    assert not in_thread(check_code({"code": "eval('1')", "language": "javascript"}, _Full()), 1).passed
+
+
+def test_nothing_of_the_code_that_could_be_a_secret_is_told():
+    found = check({"code": "import requests\nrequests.get('https://example.com/?token=hunter2')"})
+    assert not found.passed
+    assert "hunter2" not in f"{found.reason}{found.details}"
+    assert found.details["effects"] == ["NETWORK"]
+
+
+def test_code_longer_than_a_worker_reads_is_refused_as_such():
+    found = check({"code": "x = 1\n" * 100_000})
+    assert not found.passed
+    assert "split it" in found.reason
+
+
+def test_the_finding_of_a_plain_program_is_the_one_of_an_empty_report():
+    assert findings_at_a_glance("print(1)") == CodeFindings()
