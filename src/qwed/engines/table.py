@@ -50,6 +50,10 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
+        EngineRow(name="legal", module="qwed.engines.legal"),
+        EngineRow(name="finance", module="qwed.engines.finance"),
+        EngineRow(name="ucp", module="qwed.engines.ucp"),
+        EngineRow(name="tax", module="qwed.engines.tax"),
     )
 )
 

@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from qwed.engines.verdicts import Asks
+from qwed.words.exact import EXACT, shown
 from qwed_a2a.finding import Finding
 from qwed_a2a.guards._finance.invoice import Invoice, Unverifiable, read_invoice
-from qwed_a2a.guards._finance.numbers import EXACT, shown
 
 
 async def check_finance(payload: Mapping[str, Any], _engines: Asks) -> Finding:

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from qwed.words.currency import CurrencyError, decimals_of
+from qwed.words.exact import EXACT, NotANumber, fits, number
 from qwed_a2a.guards._finance.members import Rest, Stray
-from qwed_a2a.guards._finance.numbers import EXACT, NotANumber, fits, number
 
 MAX_LINES = 2_000
 ZERO, ONE, CENT = Decimal(0), Decimal(1), Decimal("0.01")

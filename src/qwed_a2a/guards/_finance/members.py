@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from qwed.words.currency import CURRENCIES
-from qwed_a2a.guards._finance.numbers import NotANumber, number, shown
+from qwed.words.exact import NotANumber, number, shown
 
 _LONGEST_NAME = 64
 _DEEPEST = 8

@@ -1,4 +1,4 @@
-"""Numbers as they stand in a payload, exactly; what is no plain number hears what to write instead."""
+"""Numbers exactly, as they stand in JSON or in a plain text; what is no plain number hears what to write instead."""
 
 import re
 from collections.abc import Callable

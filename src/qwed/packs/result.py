@@ -1,0 +1,83 @@
+"""What a guard of a pack answers: whether the claim holds, by which rule, and how to work that out by hand."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import wraps
+from typing import ParamSpec, Self, TypeVar
+
+from qwed.words import Record
+from qwed.words.exact import NotANumber
+
+
+class Standing(StrEnum):
+    """How a claim came out. What cannot be known is neither right nor wrong, and never verified."""
+
+    VERIFIED = "VERIFIED"
+    FAILED = "FAILED"
+    UNVERIFIABLE = "UNVERIFIABLE"
+
+
+class Unreadable(ValueError):
+    """Nothing can be said about this input; the message says what to write, `known` what there is to choose from."""
+
+    def __init__(self, message: str, known: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.known = tuple(known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Record):
+    """The base of every result of a pack; `verified` is true for VERIFIED alone."""
+
+    verified: bool = field(init=False)
+    status: Standing
+    message: str
+    rule: str = ""
+    """The rule that was applied, with its source where there is one."""
+    by_hand: tuple[str, ...] = ()
+    """The steps that lead to the computed value, each one line that can be done with pencil and calendar."""
+    known: tuple[str, ...] = ()
+    """Where a name is unknown: those that are known."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verified", self.status is Standing.VERIFIED)
+
+    @classmethod
+    def unverifiable(cls, message: str, known: Iterable[str] = ()) -> Self:
+        """The result of what nothing can be said about."""
+        return cls(status=Standing.UNVERIFIABLE, message=message, known=tuple(known))
+
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Result)
+
+
+def answering(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a method answer UNVERIFIABLE where what it was given cannot be read, instead of raising."""
+
+    def around(method: Callable[P, R]) -> Callable[P, R]:
+        @wraps(method)
+        def answered(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return method(*args, **kwargs)
+            except Unreadable as wrong:
+                return kind.unverifiable(str(wrong), wrong.known)
+            except NotANumber as wrong:
+                return kind.unverifiable(f"a value {wrong}")
+
+        return answered
+
+    return around
+
+
+def standing(holds: bool) -> Standing:
+    """VERIFIED or FAILED."""
+    return Standing.VERIFIED if holds else Standing.FAILED
+
+
+def unknown(what: str, given: object, known: Iterable[str]) -> Unreadable:
+    """To be raised where `given` names no `what` that there is a table for."""
+    listed = tuple(known)
+    shown = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
+    return Unreadable(f"unknown {what} `{str(given)[:60]}`: known are {shown}", listed)

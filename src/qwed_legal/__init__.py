@@ -1,0 +1,49 @@
+"""Legal deadlines, citations, liability, jurisdiction, limitation, provenance and fairness, checked without a model."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qwed_legal.citation import CitationGuard
+    from qwed_legal.deadline import DeadlineGuard
+    from qwed_legal.fairness import FairnessGuard
+    from qwed_legal.jurisdiction import JurisdictionGuard
+    from qwed_legal.legal import LegalGuard
+    from qwed_legal.liability import LiabilityGuard
+    from qwed_legal.limitations import StatuteOfLimitationsGuard
+    from qwed_legal.provenance import ProvenanceGuard
+
+# Each is imported when it is first used, and its libraries when it is first asked.
+_HOME = {
+    "CitationGuard": "qwed_legal.citation",
+    "DeadlineGuard": "qwed_legal.deadline",
+    "FairnessGuard": "qwed_legal.fairness",
+    "JurisdictionGuard": "qwed_legal.jurisdiction",
+    "LegalGuard": "qwed_legal.legal",
+    "LiabilityGuard": "qwed_legal.liability",
+    "ProvenanceGuard": "qwed_legal.provenance",
+    "StatuteOfLimitationsGuard": "qwed_legal.limitations",
+}
+
+__all__ = [
+    "CitationGuard",
+    "DeadlineGuard",
+    "FairnessGuard",
+    "JurisdictionGuard",
+    "LegalGuard",
+    "LiabilityGuard",
+    "ProvenanceGuard",
+    "StatuteOfLimitationsGuard",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module `qwed_legal` has no `{name}`")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
