@@ -1,0 +1,99 @@
+"""How values of a claim are read: exactly, in one way, or not at all."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal, localcontext
+from typing import Any
+
+import pytest
+
+from qwed.packs.claimed import claimed_of
+from qwed.packs.reading import day_of, number_of, text_of, whole_of
+from qwed.packs.result import Unreadable
+
+AMOUNTS: list[tuple[Any, str, int, bool, str]] = [
+    (1234.56, "1234.56", 2, False, ""),
+    (5, "5", 0, False, ""),
+    (Decimal("0.10"), "0.10", 2, False, ""),
+    ("1234.56", "1234.56", 2, False, ""),
+    ("$1,234.56", "1234.56", 2, False, "USD"),
+    ("-$1,234.56", "-1234.56", 2, False, "USD"),
+    ("$-5", "-5", 0, False, "USD"),
+    ("\u2212 5.00", "-5.00", 2, False, ""),
+    ("(12.00)", "-12.00", 2, False, ""),
+    ("($12.00)", "-12.00", 2, False, "USD"),
+    ("EUR 5", "5", 0, False, "EUR"),
+    ("5.00 EUR", "5.00", 2, False, "EUR"),
+    ("\u20b912,34,567.89", "1234567.89", 2, False, "INR"),
+    ("\u00a5500", "500", 0, False, ""),
+    ("14.49%", "0.1449", 4, True, ""),
+    ("-3 %", "-0.03", 2, True, ""),
+    (" 7 ", "7", 0, False, ""),
+]
+
+
+@pytest.mark.parametrize(("written", "value", "decimals", "percent", "currency"), AMOUNTS)
+def test_an_amount_is_read_as_it_is_written(
+    written: Any, value: str, decimals: int, percent: bool, currency: str
+) -> None:
+    assert claimed_of("llm_output", written) == (Decimal(value), decimals, percent, currency)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "1.234,56", "1,23", "1,2345", "12,34,56", "1 234", "--5", "-(5)", "(-5)", "(5", "5)", "- $-5", "5 USD EUR",
+        "$5 EUR", "%", "", "  ", "five", "1e5", "0x10", "NaN", "Infinity", "\u0661\u0662", "1_000", "$", "5%%", "5 %.",
+        "9" * 25, "0." + "1" * 19, "1" * 10_000, None, True, [], {}, float("nan"), float("inf"), 10**30,
+        Decimal("NaN"), Decimal("1e9999"), Decimal("1e-9999"), "1\x002", "5 pct",
+    ],
+)  # fmt: skip
+def test_what_reads_in_two_ways_or_in_none_is_unreadable(written: Any) -> None:
+    with pytest.raises(Unreadable, match="`x`"):
+        claimed_of("x", written)
+
+
+def test_the_decimal_context_of_the_caller_has_no_say() -> None:
+    with localcontext() as context:
+        context.prec = 2
+        assert claimed_of("x", "-$1,234.56").value == Decimal("-1234.56")
+        assert claimed_of("x", "12.345%").value.compare(Decimal("0.12345")) == 0
+        assert number_of("x", Decimal("1234.5678")) == number_of("x", "1234.5678")
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026-01-15", date(2026, 1, 15)),
+        (" 2026-01-15 ", date(2026, 1, 15)),
+        (date(2026, 1, 15), date(2026, 1, 15)),
+        (datetime(2026, 1, 15, 23, 59, tzinfo=UTC), date(2026, 1, 15)),
+        ("2026-01-15T23:59:59Z", date(2026, 1, 15)),
+        ("2026-01-15 10:00+02:00", date(2026, 1, 15)),
+    ],
+)
+def test_a_day_is_read(written: Any, day: date) -> None:
+    assert day_of("signing_date", written) == day
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["01/15/2026", "2026-1-5", "2026-02-30", "20260115", "2026-W03-4", "0000-01-01", "\u0662\u0660\u0662\u0666-01-15",
+     "2026-01-15T", "2026-01-15x", "", None, 20260115, True, [], "2026-01-15" * 1000],
+)  # fmt: skip
+def test_what_is_no_day_is_unreadable(written: Any) -> None:
+    with pytest.raises(Unreadable, match="`signing_date`"):
+        day_of("signing_date", written)
+
+
+@pytest.mark.parametrize("written", [0, 1201, "x", 1.5, None, True, "12.5"])
+def test_a_whole_number_within_bounds(written: Any) -> None:
+    assert whole_of("months", 12.0, 1, 1200) == whole_of("months", "12", 1, 1200) == 12
+    with pytest.raises(Unreadable, match="`months`"):
+        whole_of("months", written, 1, 1200)
+
+
+@pytest.mark.parametrize("written", ["", "  ", None, 5, "x" * 11])
+def test_a_text_within_bounds(written: Any) -> None:
+    assert text_of("term", "30 days", 10) == "30 days"
+    with pytest.raises(Unreadable, match="`term`"):
+        text_of("term", written, 10)
