@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class House:
 
     def require_memory_equals_disk(self, copy: Path) -> None:
         """A store opened on a copy of the directory says what this one says."""
-        shutil.copytree(self.directory, copy)
+        self._copy(copy)
         clock = self.hands.clock()
         fresh: Any = SqliteStore(copy, clock=clock, sequencer=Sequencer(open_keyring(copy), clock))
         try:
@@ -64,6 +64,16 @@ class House:
             assert fresh.latest_head(log) == self.store.latest_head(log)
         finally:
             fresh.close()
+
+    def _copy(self, copy: Path) -> None:
+        """The directory as it stands. What clears the files may move rows between them at any time, so that a database
+        copied file by file can be one that never was."""
+        shutil.copytree(self.directory, copy, ignore=shutil.ignore_patterns(f"{FILE_NAME}*"))
+        with (
+            closing(sqlite3.connect(self.directory / FILE_NAME)) as kept,
+            closing(sqlite3.connect(copy / FILE_NAME)) as to,
+        ):
+            kept.backup(to)
 
 
 def lived_in(directory: Path) -> Iterator[House]:
@@ -95,12 +105,16 @@ def full(house: House) -> Iterator[None]:
 @contextmanager
 def locked(house: House) -> Iterator[None]:
     """Somebody else holds the write lock for longer than we wait."""
-    house.writer._connection.execute("PRAGMA busy_timeout = 0")
+    connection = house.writer._connection
+    patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(house.directory / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     yield
     other.execute("ROLLBACK")
     other.close()
+    # Whoever clears the files holds the lock too, for a moment, and at a moment of its own.
+    connection.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 @contextmanager
