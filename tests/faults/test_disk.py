@@ -72,6 +72,19 @@ def test_whom_nobody_spoke_of_before_the_disk_failed_can_be_spoken_of_after_it(h
     assert [entry.content for entry in house.gate.get_agent_activity(house.agent_id, limit=3)] == ["kept"] * 3
 
 
+NOT_OURS = ("database moved away", "log of the database moved away", "database replaced")
+
+
+@pytest.mark.parametrize("trouble", NOT_OURS)
+def test_what_clears_the_files_touches_none_that_are_not_ours(house: House, tmp_path: Path, trouble: str) -> None:
+    """Written into another database and removed from the log, what was committed would be gone."""
+    with TROUBLES[trouble](house), pytest.raises(StoreError, match="could not run apart: "):
+        house.store.scrub()
+    assert house.ask().decision == "APPROVED"
+    house.require_memory_equals_disk(tmp_path / "copy")
+    assert house.store.scrub()
+
+
 COMMITTING = {ONE: WRITE_BATCH, SEVERAL: "COMMIT"}
 """The statement after which a batch of each kind is durable."""
 

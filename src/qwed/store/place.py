@@ -18,7 +18,8 @@ class DataDirectoryInUse(RuntimeError):
 
 
 class Telling:
-    """`with` it, what SQLite cannot do is a StoreError that says what was tried; one serves every thread."""
+    """`with` it, what SQLite cannot do, or not in this place, is a StoreError that says what was tried; one serves
+    every thread."""
 
     __slots__ = ("_tried",)
 
@@ -29,7 +30,7 @@ class Telling:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, sqlite3.Error | FileNotFoundError):
             raise StoreError(f"{self._tried}: {error}") from error
 
 

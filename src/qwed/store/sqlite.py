@@ -125,9 +125,9 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         # Two readers, because a long page of history must not hold up a decision that reads one row.
         self._reader, self._browser = connect(str(file)), connect(str(file))
         self._browse_lock = threading.Lock()
-        still_there = StillThere(file).check
+        self._still_there = StillThere(file).check
         self._writer = GroupWriter(
-            writing, self._sequencer, self._distrust, still_there, self._committed, lambda do: self.soon(do)
+            writing, self._sequencer, self._distrust, self._still_there, self._committed, lambda do: self.soon(do)
         )
 
     def _committed(self, organisations: Collection[str], notices: bool) -> None:
@@ -432,9 +432,12 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             return (0,)
         # Never a new file in place of one that was taken away.
         place = f"file:{quote(str(self._file))}?mode=rw"
-        with _APART, closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
-            row: tuple[Any, ...] = connection.execute(statement).fetchone()
+        with _APART:
+            # Nor another one: what is committed and still in our log would be written there, and the log removed.
+            self._still_there()
+            with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
+                connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
+                row: tuple[Any, ...] = connection.execute(statement).fetchone()
         return row
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
