@@ -8,15 +8,17 @@ import signal
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from qwed.cli import main
 from qwed.cli.asking import MOST_FILE, MOST_TEXT
-from qwed.cli.batch import running
+from qwed.cli.batch import running, showing, stopping
 from qwed.cli.batch.asking import Gates
 from qwed.cli.batch.items import Format, Item, Unreadable, format_of, read_items
+from qwed.cli.batch.stopping import undivided
 from qwed.engines.uploads import MAX_BYTES
 from qwed.gate import GateError
 from qwed.kernel.inquiries import jobs
@@ -308,3 +310,65 @@ def test_whoever_stops_it_keeps_what_was_written(asked: dict[str, str], tmp_path
     assert 0 < len(lines) == told["summary"]["total"] < 5_000
     assert told["summary"]["complete"] is False
     assert "Traceback" not in terminal.seen
+
+
+class _StopsAt:
+    """Ctrl-C at the n-th line of what writes and counts, after the answers of the first job were."""
+
+    def __init__(self, nth: int) -> None:
+        self._nth = nth
+        self._begun = False
+        self.reached: set[tuple[str, int]] = set()
+
+    def __call__(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        name = frame.f_code.co_name
+        self._begun = self._begun or (name == "tell" and frame.f_code.co_filename in _WRITING)
+        if not self._begun or name in ("close", "_summed") or frame.f_code.co_filename not in _WRITING:
+            return None
+        place = (name, frame.f_lineno)
+        if event == "line" and place not in self.reached:
+            self.reached.add(place)
+            if len(self.reached) == self._nth:
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
+_WRITING = (showing.__file__, stopping.__file__)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["lines in a file", "one object"])
+def test_wherever_it_is_stopped_the_summary_is_about_what_was_written(
+    asked: dict[str, str], tmp_path: Path, capsys: Capture, whole: bool
+) -> None:
+    file, output = _many(tmp_path, 12), tmp_path / "answers.jsonl"
+    arguments = ["batch", "-f", file, "--json", *([] if whole else ["-o", str(output)])]
+    codes: list[int] = []
+    while not codes or codes[-1] == 130:
+        stops = _StopsAt(len(codes) + 1)
+        sys.settrace(stops)
+        try:
+            codes.append(main(arguments))
+        finally:
+            sys.settrace(None)
+        told = json.loads(capsys.readouterr().out)
+        kept = told["items"] if whole else output.read_text().splitlines()
+        assert 0 < len(kept) == told["summary"]["total"], len(codes)
+    assert len(codes) > 20
+    assert codes[-1] == 1
+
+
+def test_ctrl_c_waits_for_what_must_not_be_divided_and_a_second_one_does_not() -> None:
+    done: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def stopped(times: int) -> None:
+        with undivided():
+            for number in range(times):
+                signal.raise_signal(signal.SIGINT)
+                done.append(f"{number + 1} of {times}")
+
+    for times in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            stopped(times)
+    assert done == ["1 of 1", "1 of 2"]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -13,6 +13,7 @@ from qwed.cli.batch.asking import jobs
 from qwed.cli.batch.items import Format, Item, Unreadable, format_of, read_items
 from qwed.cli.batch.running import outcomes
 from qwed.cli.batch.showing import Summary, Writer, progress, writer
+from qwed.cli.batch.stopping import undivided
 from qwed.cli.options import AsJson, DataDir
 from qwed.cli.printing import WRONG, sorry
 
@@ -59,9 +60,9 @@ def _batch(
         with _summed(out) as summary:
             with jobs(where, fail_fast=fail_fast) as asked, progress(stream) as bar:
                 for done in outcomes(reading, asked):
-                    summary.add(done)
-                    with bar.aside():
+                    with bar.aside(), undivided():
                         out.write(done)
+                        summary.add(done)
                     bar.tell(summary)
             summary.complete = reading.ended and not summary.skipped
     name = "standard input" if file == STDIN else f"`{file}`"
