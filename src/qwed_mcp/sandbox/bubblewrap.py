@@ -145,7 +145,7 @@ def _reins(main: subprocess.Popen[bytes], status: int, go: int, said: int) -> _N
 
 
 def _complaint(main: subprocess.Popen[bytes], namespace: _Namespace | None) -> str:
-    """The last line of what it said, after it has been ended."""
+    """The last line of what it said that says something, after it has been ended."""
     main.kill()
     main.wait()
     if namespace is not None:
@@ -154,5 +154,6 @@ def _complaint(main: subprocess.Popen[bytes], namespace: _Namespace | None) -> s
     with ExitStack() as stack:
         _, err = (stack.enter_context(stream) for stream in (main.stdout, main.stderr) if stream)
         os.set_blocking(err.fileno(), False)
-        lines = (err.read(_SHORT) or b"").decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
+        lines = map(str.strip, (err.read(_SHORT) or b"").decode(errors="replace").splitlines())
+    # Two of its processes may complain at once, and one of them end before it has said more than its name.
+    return next((line for line in reversed([*lines]) if line not in ("", "bwrap:")), "")
