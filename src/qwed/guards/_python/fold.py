@@ -8,13 +8,14 @@ from typing import Any
 
 from qwed.guards._python import choices, pure
 from qwed.guards._python.choices import ANYTHING, MAX_ITEMS, UNKNOWN, Choices, Possible, computed, is_open, items_of
-from qwed.guards._python.scopes import Binding, Program, Scope, TooComplex
+from qwed.guards._python.scopes import Binding, Program, Scope, Signature, TooComplex
 from qwed.guards._python.values import Values
 
 MAX_NESTING = 60
 MAX_CHOICES = 64
 MAX_VALUES = 256
 MAX_BINDINGS = 500
+MAX_NAMESAKES = 8
 MAX_STEPS = 4_000
 MAX_ALL_STEPS = 400_000
 
@@ -297,17 +298,27 @@ class Folder:
         return ANYTHING
 
     def _own(self, node: ast.Call, arguments: Given, depth: int) -> Possible:
-        """A call of the program's own function that only returns an expression."""
+        """A call of the program's own function that only returns an expression.
+
+        Of several functions of one name it may be any, and nobody can say that there is no other.
+        """
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         signatures = self.program.functions.get(name, [])
         results = self.program.results.names.get(name, [])
-        if len(signatures) != 1 or len(results) != 1 or results[0].value is None:
+        if len(signatures) != len(results) or not 0 < len(results) <= MAX_NAMESAKES:
             return ANYTHING
-        names, inner = signatures[0]
-        if len(names) < len(arguments) or any(len(each) != 1 for each in arguments):
+        found = Choices() if len(results) == 1 else Choices(UNKNOWN)
+        for signature, result in zip(signatures, results, strict=True):
+            found.add(self._returned(signature, result, arguments, depth))
+        return found.all()
+
+    def _returned(self, signature: Signature, result: Binding, arguments: Given, depth: int) -> Possible:
+        names, inner = signature
+        unclear = len(names) < len(arguments) or any(len(each) != 1 for each in arguments)
+        if unclear or result.value is None or result.scope is not inner:
             return ANYTHING
         frame = {name: each[0] for name, each in zip(names, arguments, strict=False)}
-        return self._fold(results[0].value, inner, frame, depth)
+        return self._fold(result.value, inner, frame, depth)
 
     def _product(self, parts: Given, combine: Callable[..., Any], *, keep: bool = False) -> Possible:
         """Every combination of the parts, computed; `keep` lets unknown parts stand inside the result."""
