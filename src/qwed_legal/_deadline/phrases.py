@@ -1,0 +1,155 @@
+"""The words of the grammar: what a term may begin with, its units, its directions, and days that have a name."""
+
+from enum import Enum
+
+from qwed_legal._deadline.numbers import COUNTS
+from qwed_legal._deadline.term import Point, Span
+
+
+class Lead(Enum):
+    """What stands before a term says which side of the day it is about."""
+
+    PLAIN = "plain"
+    WITHIN = "within"
+    """A last day after the event; before an event it would be a first day."""
+    BY = "by"
+    LEAST = "least"
+    """A last day before the event; after an event it would be a first day."""
+
+
+_LEADS = {
+    Lead.WITHIN: "within|in|up to|at most|no more than|not more than|not exceeding|for|due in|due within|"
+    "payable within|payable in|payment within|payment due in|payment due within|to be paid within|valid for",
+    Lead.BY: "no later than|not later than|by no later than|by not later than|by|on or before|on|at|due|due on|due by|"
+    "due at|payable by|until|till|through|not after|deadline|deadline is|the deadline is",
+    Lead.LEAST: "at least|not less than|no less than|not fewer than|no fewer than|a minimum of|minimum of",
+}
+LEADS = {phrase: lead for lead, phrases in _LEADS.items() for phrase in phrases.split("|")}
+
+_FRAMES = (
+    "a period of|the period of|period of|a term of|the term of|a further|a total of|the|a maximum of|exactly|the next"
+)
+FRAMES = dict.fromkeys(_FRAMES.split("|"), True)
+"""What may stand between the lead and the length and changes nothing."""
+
+CALENDAR = dict.fromkeys(("calendar", "consecutive", "running", "natural", "civil"), True)
+BUSINESS = dict.fromkeys(("business", "working", "work", "court", "biz"), False) | {"banking": True, "bank": True}
+"""Whether they are banking days."""
+
+_UNITS = (
+    ("day|days|d", Span(days=1)),
+    ("week|weeks|wk|wks|w", Span(days=7)),
+    ("fortnight|fortnights", Span(days=14)),
+    ("month|months|mo|mos|mth|mths|m", Span(months=1)),
+    ("quarter|quarters|qtr|qtrs", Span(months=3)),
+    ("year|years|yr|yrs|y", Span(months=12)),
+    ("decade|decades", Span(months=120)),
+)
+UNITS = {word: (size, span) for size, (words, span) in enumerate(_UNITS, 1) for word in words.split("|")}
+"""From the smallest, which is 1: a business day is smaller."""
+DAYS = frozenset({"day", "days"})
+CALENDAR_UNITS = frozenset({"day", "days", "week", "weeks", "month", "months"})
+"""Those that `calendar` may stand before: a calendar year or quarter is one that begins with January."""
+
+_NOUNS = (
+    "period|time|term|deadline|window|limit|notice|notice period|written notice|grace period|cure period|"
+    "time limit|time period|payment term|payment terms|payment period|in total|at the latest|maximum|at most"
+)
+NOUNS = dict.fromkeys(_NOUNS.split("|"), True)
+"""What may stand after the length and changes nothing."""
+
+_AFTER = (
+    "after|from|of|following|since|post|from and after|as from|counted from|counting from|calculated from|"
+    "running from|measured from|computed from|reckoned from|from but excluding|after but excluding|"
+    "starting after|beginning after|commencing after|starting the day after|beginning the day after|"
+    "commencing the day after|starting on the day after|beginning on the day after|commencing on the day after"
+)
+AFTER = dict.fromkeys(_AFTER.split("|"), False) | dict.fromkeys(
+    ("from and including", "beginning on and including", "starting on and including"), True
+)
+"""Whether the day of the event is counted."""
+_BEFORE = "before|prior to|preceding|in advance of|ahead of|previous to|back from|counted back from|counting back from|"
+BEFORE = dict.fromkeys(_BEFORE.split("|"), False)
+LATER = dict.fromkeys(("later", "thereafter", "hence", "afterwards", "afterward", "after that", "from then"), True)
+EARLIER = dict.fromkeys(("earlier", "prior", "beforehand", "in advance", "ahead", "before that"), True)
+
+
+def _periods() -> dict[str, tuple[int, int, bool]]:
+    """Of each way to name a month, quarter or year: its months, how far ahead it is, and whether that was left open."""
+    found: dict[str, tuple[int, int, bool]] = {}
+    for unit, months in (("month", 1), ("quarter", 3), ("year", 12)):
+        for name in (unit, f"calendar {unit}"):
+            found |= dict.fromkeys((name, f"the {name}"), (months, 0, True))
+            now = (f"this {name}", f"the current {name}", f"current {name}", f"the same {name}", f"that {name}")
+            found |= dict.fromkeys(now, (months, 0, False))
+            then = (f"next {name}", f"the next {name}", f"the following {name}", f"following {name}")
+            found |= dict.fromkeys((*then, f"the subsequent {name}", f"the succeeding {name}"), (months, 1, False))
+    return found
+
+
+PERIODS = _periods()
+_EDGES = {"end of": -1, "close of": -1, "last day of": -1, "final day of": -1, "first day of": 1, "start of": 1}
+_EDGES |= {"beginning of": 1, "last calendar day of": -1, "first calendar day of": 1}
+EDGES = {
+    **{phrase: (day, False) for phrase, day in _EDGES.items()},
+    **{
+        f"{which} {kind} day of": (day, True)
+        for kind in ("business", "working")
+        for which, day in (("last", -1), ("final", -1), ("first", 1))
+    },
+}
+"""Which day of the period, and whether business days are counted."""
+_ENDS = {1: "eom|month end|end month", 3: "eoq|quarter end|end quarter", 12: "eoy|year end|end year"}
+ENDS = {phrase: Point(months, 0, -1) for months, phrases in _ENDS.items() for phrase in phrases.split("|")}
+SAME = dict.fromkeys(("of", "in which", "containing", "during which"), True)
+"""After a period that was left open: the one that the event is in."""
+AHEAD = dict.fromkeys(("following", "after", "next following"), True)
+"""After a period that was left open: the one after that."""
+
+
+def _next_days() -> dict[str, tuple[Span, bool]]:
+    """The day that comes next, and whether that is counted back."""
+    found: dict[str, tuple[Span, bool]] = {}
+    kinds = {"": Span(days=1), "calendar ": Span(days=1)}
+    kinds |= {f"{word} ": business_days(1, banking) for word, banking in BUSINESS.items()}
+    for kind, span in kinds.items():
+        onward = (f"next {kind}day", f"following {kind}day", f"{kind}day after", f"{kind}day following")
+        found |= dict.fromkeys(onward, (span, False))
+        found |= dict.fromkeys((f"next {kind}day after", f"next {kind}day following"), (span, False))
+        back = (f"previous {kind}day", f"preceding {kind}day", f"{kind}day before", f"{kind}day preceding")
+        found |= dict.fromkeys((*back, f"{kind}day prior to"), (span, True))
+    return found
+
+
+def business_days(count: int, banking: bool) -> Span:
+    """As many business days or banking days."""
+    return Span(business=count, banking=banking, counts_business=True)
+
+
+NEXT_DAYS = _next_days()
+
+_VAGUE = (
+    "promptly immediately forthwith asap soon sooner reasonable reasonably timely shortly approximately about around "
+    "roughly circa nearly almost several few some couple many forever indefinitely perpetual perpetually hours hour "
+    "minutes minute clear trading fiscal half"
+)
+VAGUE = frozenset(_VAGUE.split())
+"""What no calendar can count, or not without more than a calendar."""
+
+_NAMES = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december easter christmas weekend weekends weekday weekdays holiday holidays"
+)
+_TURNS = (
+    "middle next following previous preceding prior before after later earlier not never no "
+    "unless except excluding including inclusive exclusive whichever then plus minus until till but and than least "
+    "most more less tomorrow yesterday within net calendar business working banking consecutive midnight noon"
+)
+UNFIT = frozenset([*_NAMES.split(), *_TURNS.split(), *UNITS, *COUNTS]) - {*"dwmy", "a", "an"}
+"""An event with one of these words in it is no event whose day is the signing date."""
+_STARTS = (
+    "or if where when whenever should rolled rolling roll rolls adjusted moved extended postponed deferred modified "
+    "inclusive including excluding exclusive counting not and but , ; ( )"
+)
+CLAUSES = frozenset(_STARTS.split())
+"""Where an event ends."""
