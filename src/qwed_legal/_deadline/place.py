@@ -95,6 +95,7 @@ def _states(code: str) -> dict[str, str]:
     return _ALSO.get(code, {}) | aliases | {found.casefold(): found for found in source.subdivisions}
 
 
+@lru_cache(maxsize=512)
 def _has_calendar(code: str) -> bool:
     try:
         calendar(Place(code, None))
