@@ -1,0 +1,133 @@
+"""Sales tax: an amount times a rate, rounded half up to the smallest unit, and the general rate of a state."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from qwed.packs.question import Question
+from qwed.packs.reading import day_of
+from qwed.packs.result import Result, Unreadable, answering, standing, unknown
+from qwed_tax.money import agrees, amount_of, exactly, money, percent, places_of, rate_of, rounded
+from qwed_tax.tables.sales import RATES, SOURCE, STATES, Rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SalesTaxResult(Result):
+    """What was claimed beside what the rate comes to."""
+
+    amount: Decimal | None = None
+    rate: Decimal | None = None
+    claimed_tax: Decimal | None = None
+    computed_tax: Decimal | None = None
+    difference: Decimal | None = None
+    total: Decimal | None = None
+    """The amount with the computed tax."""
+    place: str | None = None
+
+
+_NAMES = {name.casefold(): code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
+
+
+def state_of(given: Any) -> str:
+    """A US state by code or name, `US-TX` too."""
+    code = _NAMES.get(" ".join(given.casefold().split()).removeprefix("us-")) if isinstance(given, str) else None
+    if code is None:
+        raise unknown("US state", given, STATES)
+    return code
+
+
+def _general(code: str, on: Any) -> Rate:
+    rates = RATES[code]
+    if on is None:
+        return rates[-1]
+    day = day_of("date", on)
+    found = next((rate for rate in rates if rate.since <= day < rate.until), None)
+    if found is None:
+        raise Unreadable(
+            f"the general rate of {STATES[code]} on {day} is not in the table: it has {_span(rates)}",
+            (f"{rate.since}: {percent(rate.rate)}" for rate in rates),
+        )
+    return found
+
+
+def _span(rates: tuple[Rate, ...]) -> str:
+    last = date.fromordinal(rates[-1].until.toordinal() - 1)
+    return f"{rates[0].since} to {last}"
+
+
+def _place_says(code: str, general: Rate, rate: Fraction) -> tuple[bool, str]:
+    """Whether a rate may be charged in the state, and the sentence about it."""
+    named = f"the general rate of {STATES[code]} is {percent(general.rate)}"
+    if rate == general.rate:
+        more = "; local rates are not in it" if general.local else ""
+        return True, f"{named}{more}"
+    if rate > general.rate and general.local:
+        return (
+            True,
+            f"{named}, the other {percent(rate - general.rate)} must be local rates, which are not in the table",
+        )
+    why = "lower than that" if rate < general.rate else "there are no local rates"
+    return False, f"{named}: {percent(rate)} is not charged there, {why}"
+
+
+@answering(SalesTaxResult)
+def verify_sales_tax(
+    amount: Any = None,
+    rate: Any = None,
+    claimed_tax: Any = None,
+    *,
+    place: Any = None,
+    date: Any = None,
+    currency: Any = "USD",
+) -> SalesTaxResult:
+    """Whether the claimed tax is `rate` of `amount`; with `place` also whether that rate is charged there."""
+    places = places_of(currency)
+    base = amount_of("amount", amount, currency)
+    code = None if place is None else state_of(place)
+    general = None if code is None else _general(code, date)
+    chosen = general.rate if rate is None and general is not None else rate_of("rate", rate)
+    claimed = amount_of("claimed_tax", claimed_tax, currency)
+    allowed, said = (True, "") if code is None or general is None else _place_says(code, general, chosen)
+    exact = base * chosen
+    right = agrees(claimed, exact, places)
+    computed = rounded(exact, places)
+    return SalesTaxResult(
+        status=standing(right and allowed),
+        message=_message(claimed, computed, places, right, said),
+        rule=f"tax = amount x rate, rounded half up to {places} decimals of {currency}"
+        + (f"; {SOURCE}" if code else ""),
+        by_hand=(
+            *((said,) if said else ()),
+            f"{money(base, places)} x {percent(chosen)} = {money(exact, places)}",
+            f"rounded half up: {money(computed, places)}",
+        ),
+        amount=exactly(base, places),
+        rate=rounded(chosen, 8),
+        claimed_tax=exactly(claimed, places),
+        computed_tax=computed,
+        difference=exactly(claimed - Fraction(computed), places),
+        total=rounded(base + Fraction(computed), places),
+        place=code,
+    )
+
+
+def _message(claimed: Fraction, computed: Decimal, places: int, right: bool, said: str) -> str:
+    claim = (
+        f"the tax comes to {money(computed, places)}, as claimed"
+        if right
+        else f"`claimed_tax` is {money(claimed, places)}, but the tax comes to {money(computed, places)}"
+    )
+    return f"{claim}; {said}" if said else claim
+
+
+QUESTIONS = (
+    Question(
+        "sales_tax",
+        "whether a sales tax is the rate of its amount, and the rate one of its state",
+        verify_sales_tax,
+        required=("amount", "claimed_tax"),
+        optional=("rate", "place", "date", "currency"),
+    ),
+)

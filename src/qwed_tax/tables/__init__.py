@@ -1,0 +1,1 @@
+"""Dated rates, each with its source; what is not in a table is not computed."""

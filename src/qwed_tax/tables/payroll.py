@@ -1,0 +1,70 @@
+"""FICA by year: wage bases of the Social Security Administration, rates of 26 U.S.C. 3101 and 3102(f)."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+
+_BASES = """
+1994 60600
+1995 61200
+1996 62700
+1997 65400
+1998 68400
+1999 72600
+2000 76200
+2001 80400
+2002 84900
+2003 87000
+2004 87900
+2005 90000
+2006 94200
+2007 97500
+2008 102000
+2009 106800
+2010 106800
+2011 106800
+2012 110100
+2013 113700
+2014 117000
+2015 118500
+2016 118500
+2017 127200
+2018 128400
+2019 132900
+2020 137700
+2021 142800
+2022 147000
+2023 160200
+2024 168600
+2025 176100
+2026 184500
+"""
+WAGE_BASE: Mapping[int, int] = MappingProxyType(
+    {int(year): int(base) for year, base in (line.split() for line in _BASES.split("\n") if line)}
+)
+"""The contribution and benefit base of 42 U.S.C. 430, as the SSA lists it; Medicare has had none since 1994."""
+
+SOCIAL_SECURITY = Fraction(62, 1000)
+HOLIDAY = Fraction(42, 1000)
+"""The employee's rate of 2011 and 2012: Pub. L. 111-312, section 601, and Pub. L. 112-96."""
+HOLIDAY_YEARS = (2011, 2012)
+MEDICARE = Fraction(145, 10_000)
+ADDITIONAL_MEDICARE = Fraction(9, 1000)
+ADDITIONAL_SINCE = 2013
+WITHHOLDING_THRESHOLD = 200_000
+"""26 U.S.C. 3102(f): the employer looks at its own wages only, whatever the filing status."""
+LIABILITY_THRESHOLD: Mapping[str, int] = MappingProxyType(
+    {
+        "single": 200_000,
+        "married_filing_jointly": 250_000,
+        "married_filing_separately": 125_000,
+        "head_of_household": 200_000,
+        "qualifying_surviving_spouse": 200_000,
+    }
+)
+"""26 U.S.C. 3101(b)(2): what the employee owes, computed on Form 8959."""
+
+
+def social_security_rate(year: int) -> Fraction:
+    """The employee's share."""
+    return HOLIDAY if year in HOLIDAY_YEARS else SOCIAL_SECURITY

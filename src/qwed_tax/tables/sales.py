@@ -1,0 +1,103 @@
+"""General statewide sales tax rates of the US states, dated; what counties, cities and districts add is not in here.
+
+Where a local part is levied everywhere in the state at one rate (California, Nevada, Utah, Virginia), it is included.
+Sources: the states' revenue departments, as gathered by the Federation of Tax Administrators (state sales tax rates)
+and the Tax Foundation (state and local sales tax rates).
+"""
+
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Rate(NamedTuple):
+    """The general rate of a state from `since` to before `until`."""
+
+    since: date
+    until: date
+    rate: Fraction
+    local: bool
+    """Whether counties, cities or districts may add to it."""
+
+
+_OPEN = date(2027, 1, 1)
+"""What the law says later is not known here."""
+
+# Code, name, percent, `+` where there are local taxes, first day if later than 2019-01-01, last day if there is one.
+_TABLE = """
+AL Alabama 4 +
+AK Alaska 0 +
+AZ Arizona 5.6 +
+AR Arkansas 6.5 +
+CA California 7.25 +
+CO Colorado 2.9 +
+CT Connecticut 6.35 =
+DE Delaware 0 =
+DC District of Columbia 6 = 2019-01-01 2025-09-30
+FL Florida 6 +
+GA Georgia 4 +
+HI Hawaii 4 +
+ID Idaho 6 +
+IL Illinois 6.25 +
+IN Indiana 7 =
+IA Iowa 6 +
+KS Kansas 6.5 +
+KY Kentucky 6 =
+LA Louisiana 4.45 + 2019-01-01 2024-12-31
+LA Louisiana 5 + 2025-01-01
+ME Maine 5.5 =
+MD Maryland 6 =
+MA Massachusetts 6.25 =
+MI Michigan 6 =
+MN Minnesota 6.875 +
+MS Mississippi 7 +
+MO Missouri 4.225 +
+MT Montana 0 +
+NE Nebraska 5.5 +
+NV Nevada 6.85 +
+NH New Hampshire 0 =
+NJ New Jersey 6.625 +
+NM New Mexico 5.125 + 2019-01-01 2022-06-30
+NM New Mexico 5 + 2022-07-01 2023-06-30
+NM New Mexico 4.875 + 2023-07-01
+NY New York 4 +
+NC North Carolina 4.75 +
+ND North Dakota 5 +
+OH Ohio 5.75 +
+OK Oklahoma 4.5 +
+OR Oregon 0 =
+PA Pennsylvania 6 +
+RI Rhode Island 7 =
+SC South Carolina 6 +
+SD South Dakota 4.5 + 2019-01-01 2023-06-30
+SD South Dakota 4.2 + 2023-07-01
+TN Tennessee 7 +
+TX Texas 6.25 +
+UT Utah 6.1 + 2019-04-01
+VT Vermont 6 +
+VA Virginia 5.3 +
+WA Washington 6.5 +
+WV West Virginia 6 +
+WI Wisconsin 5 +
+WY Wyoming 4 +
+"""
+
+
+def _row(line: str) -> tuple[str, str, Rate]:
+    words = line.split()
+    place = next(number for number, word in enumerate(words) if word in "+=")
+    days = [date.fromisoformat(word) for word in words[place + 1 :]]
+    since = days[0] if days else date(2019, 1, 1)
+    until = date.fromordinal(days[1].toordinal() + 1) if len(days) > 1 else _OPEN
+    rate = Fraction(words[place - 1]) / 100
+    return words[0], " ".join(words[1 : place - 1]), Rate(since, until, rate, words[place] == "+")
+
+
+_ROWS = tuple(_row(line) for line in _TABLE.split("\n") if line)
+STATES: Mapping[str, str] = MappingProxyType({code: name for code, name, _ in _ROWS})
+RATES: Mapping[str, tuple[Rate, ...]] = MappingProxyType(
+    {code: tuple(rate for each, _, rate in _ROWS if each == code) for code in STATES}
+)
+SOURCE = "general statewide rates as of 2026, Federation of Tax Administrators and Tax Foundation"
