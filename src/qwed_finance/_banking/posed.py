@@ -1,0 +1,123 @@
+"""What a scenario comes to, whatever it is about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from qwed_finance._exact import Worked
+
+LABELS: Mapping[str, Sequence[str]] = {
+    "payment": (
+        "monthly payment",
+        "monthly payments",
+        "monthly mortgage payment",
+        "monthly loan payment",
+        "monthly instalment",
+        "monthly installment",
+        "payment per month",
+        "emi",
+        "payment",
+        "pmt",
+    ),
+    "total_interest": ("total interest paid", "total interest", "interest paid", "interest cost"),
+    "total_paid": (
+        "total paid",
+        "total payments",
+        "total repayment",
+        "total amount paid",
+        "total cost",
+        "total repaid",
+    ),
+    "amount": (
+        "final amount",
+        "future value",
+        "maturity value",
+        "maturity amount",
+        "final value",
+        "total amount",
+        "accumulated amount",
+        "final balance",
+        "ending balance",
+        "total value",
+        "amount",
+        "grows to",
+        "grow to",
+        "balance",
+    ),
+    "interest": ("compound interest", "simple interest", "interest earned", "total interest", "interest"),
+    "npv": ("net present value", "npv"),
+    "irr": ("internal rate of return", "irr"),
+    "balance": (
+        "final balance",
+        "new balance",
+        "remaining balance",
+        "closing balance",
+        "ending balance",
+        "resulting balance",
+        "available balance",
+        "account balance",
+        "balance",
+    ),
+    "ratio": (
+        "debt-to-income ratio",
+        "debt to income ratio",
+        "debt-to-income",
+        "dti ratio",
+        "dti",
+        "loan-to-value ratio",
+        "loan to value ratio",
+        "loan-to-value",
+        "ltv ratio",
+        "ltv",
+        "ratio",
+    ),
+}
+"""What a quantity is called in a reasoning."""
+OTHER = (
+    "interest rate",
+    "annual interest rate",
+    "monthly interest rate",
+    "monthly rate",
+    "annual rate",
+    "periodic rate",
+    "discount rate",
+    "rate",
+    "principal",
+    "loan amount",
+    "number of payments",
+    "monthly income",
+    "monthly debt",
+    "income",
+    "debt",
+    "term",
+    "discount factor",
+    "growth factor",
+    "factor",
+    "limit",
+    "threshold",
+    "maximum",
+    "initial balance",
+    "opening balance",
+    "starting balance",
+    "property value",
+    "initial investment",
+)
+"""What else may be called by its name on the way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posed:
+    """The quantities of a scenario, which of them are asked for, and whether it ends in a yes."""
+
+    quantities: Mapping[str, Sequence[Worked]]
+    asked: Sequence[str]
+    inputs: frozenset[Decimal] = frozenset()
+    """Numbers of the scenario and on the way, which a reasoning may repeat."""
+    currency: str = ""
+    holds: bool | None = None
+    """What a claim such as `approved` or `sufficient funds` is held against."""
+    reason: str = ""
+    """Why it holds, or not."""
+    decides: bool = False
+    """Whether the yes or no alone answers the scenario."""
+    hints: Sequence[Worked] = field(default=())

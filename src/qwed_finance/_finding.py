@@ -1,0 +1,169 @@
+"""The number that a text claims: it stands alone, is called by its name or is the only one; it is never guessed."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from qwed.packs.claimed import Claimed, claimed_of
+from qwed.packs.result import Unreadable
+from qwed.words.currency import CURRENCIES
+from qwed_finance._exact import plain
+
+LONGEST = 10_000
+MOST_NUMBERS = 400
+_DENIED_WITHIN = 200
+_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}|[0-9]{1,2}(?:,[0-9]{2}){1,10},[0-9]{3}|[0-9]{1,24})(?:\.[0-9]{1,18})?"
+_LEXEME = re.compile(
+    rf"""(?<![\w.,])(?P<written>\(?[-\u2212+]?\s?(?:US\$|[$\u20ac\u00a3\u00a5\u20b9]|(?-i:[A-Z]{{3}})\s)?\s?[-\u2212]?{_NUMBER}(?![0-9]|[.,][0-9])\)?)
+        (?P<percent>\s?%|\s(?:percent|per\scent)\b)?
+        (?P<code>\s(?:(?-i:[A-Z]{{3}})\b|dollars\b|euros\b|pounds\b|rupees\b))?
+        (?P<unit>[ -]?(?:years?|yrs?|months?|periods?|payments?|days?|quarters?|times|installments?|instalments?
+            |k|m|bn|thousand|million|billion|lakhs?|crores?)\b)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NAMED = {"dollars": "USD", "euros": "EUR", "pounds": "GBP", "rupees": "INR"}
+_CONNECTED = re.compile(
+    r"(?:=|:|\u2248|~|->|=>|\u2192|\b(?:is|are|was|be|equals?|equal|of|to|totals?|totall?ing|pays?|owes?|have|has|costs?|worth|earns?|leaves?|remains?|reach(?:es)?|gives?|gets?|get|yields?|approximately|about|around"
+    r"|roughly|exactly|only|just))[\s\"'(]*\Z",
+    re.IGNORECASE,
+)
+_CHAINED = re.compile(
+    r"\s*(?:=|\u2248|~|or|,?\s*i\.e\.,?|which is|rounded to|rounds to|rounded:?)?\s*"
+    r"(?:approximately|about|roughly)?\s*",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:not|never|isn't|aren't|wasn't|cannot|can't|wrong|incorrect|instead of|rather than)\b[^.;\n]*\Z",
+    re.IGNORECASE,
+)
+_MARKS = str.maketrans(dict.fromkeys('*`{}\\_"[]|', " "))
+_SENTENCE = re.compile(r"[.;!?](?=\s|\Z)|\n")
+ANSWER = ("final answer", "answer", "result", "therefore")
+
+
+class Found(NamedTuple):
+    """A number in a text."""
+
+    claim: Claimed
+    start: int
+    end: int
+    connected: bool
+    label: str
+
+
+def claim_from(
+    name: str, value: Any, *, rate: bool, labels: Mapping[str, Sequence[str]], inputs: Collection[Decimal]
+) -> Claimed:
+    """The claim in `value`, which is a number, an amount or a text that says it in one way."""
+    if not isinstance(value, str):
+        return claimed_of(name, plain(value))
+    try:
+        return claimed_of(name, value)
+    except Unreadable as alone:
+        if not re.search(r"[A-Za-z=]", value):
+            raise
+        if len(value) > LONGEST:
+            raise Unreadable(f"`{name}` is longer than {LONGEST} characters") from alone
+    return the_one(name, numbers_in(value, labels), value, rate=rate, inputs=inputs)
+
+
+def the_one(name: str, found: Sequence[Found], text: str, *, rate: bool, inputs: Collection[Decimal]) -> Claimed:
+    """The claim among the numbers of a text; Unreadable where there are none or several."""
+    wanted = [each for each in found if each.claim.percent is rate or (rate and _may_be_rate(each))]
+    asked = [each for each in wanted if each.label == "asked"]
+    rest = [each for each in wanted if not each.label and each.claim.value not in inputs]
+    # What is called by its name loses to nothing, unless another value is said after it, of which nobody knows what it is.
+    chosen = _last_of_chain(asked, cleaned(text)) if asked else _unlabelled(rest, cleaned(text))
+    if chosen is None or any(_may_differ(each, chosen) for each in rest):
+        raise Unreadable(f"`{name}` says no value, or several: end it with one, as in `the answer is $1,264.14`")
+    if _DENIED.search(cleaned(text)[max(0, chosen.start - _DENIED_WITHIN) : chosen.start]):
+        raise Unreadable(f"`{name}` says what the value is not: write what it is")
+    return chosen.claim
+
+
+def _may_differ(other: Found, chosen: Found) -> bool:
+    said = other.connected or other.claim.currency
+    return bool(said) and other.start > chosen.end and other.claim.value != chosen.claim.value
+
+
+def _may_be_rate(each: Found) -> bool:
+    return not each.claim.currency and abs(each.claim.value) < 1
+
+
+def _unlabelled(rest: Sequence[Found], text: str) -> Found | None:
+    marked = [each for each in rest if each.claim.currency]
+    connected = [each for each in marked or rest if each.connected]
+    return _last_of_chain(connected, text) or _last_of_chain(marked or rest, text)
+
+
+def _last_of_chain(found: Sequence[Found], text: str) -> Found | None:
+    """The last one where all say the same, or where one is the other rounded: `= 1264.136 = $1,264.14`."""
+    if not found:
+        return None
+    last = found[-1]
+    chain = {last.start}
+    for one, following in reversed(list(pairwise(found))):
+        if following.start in chain and _CHAINED.fullmatch(text[one.end : following.start]):
+            chain.add(one.start)
+    others = [each for each in found if each.start not in chain and each.claim.value != last.claim.value]
+    return None if others else last
+
+
+def cleaned(text: str) -> str:
+    """Without the marks of Markdown, JSON and TeX; as long as before."""
+    return text.translate(_MARKS)
+
+
+def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
+    """Every number of a text with what it is called: the key of the last label before it in its sentence."""
+    clean = cleaned(text)
+    found: list[Found] = []
+    marks = sorted(_labels(clean, labels))
+    for each in _LEXEME.finditer(clean):
+        claim = _claim(each)
+        if claim is None:
+            continue
+        if len(found) >= MOST_NUMBERS:
+            raise Unreadable(f"the text holds more than {MOST_NUMBERS} numbers")
+        connected = _CONNECTED.search(clean[max(0, each.start() - 40) : each.start()]) is not None
+        label = _label(clean, each.start(), marks, found) if connected else ""
+        found.append(Found(claim, each.start(), each.end(), connected, label))
+    return found
+
+
+def _labels(text: str, labels: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, int, str]]:
+    lowered = text.lower()
+    taken: set[int] = set()
+    named = sorted(((word, key) for key, words in labels.items() for word in words), key=lambda row: -len(row[0]))
+    for word, key in named:
+        spaced = re.escape(word).replace(r"\ ", r"[\s-]{1,3}")
+        for match in re.finditer(rf"\b{spaced}\b", lowered):
+            if match.start() not in taken:
+                taken.update(range(match.start(), match.end()))
+                yield match.start(), match.end(), key
+
+
+def _label(text: str, at: int, marks: Sequence[tuple[int, int, str]], before: Sequence[Found]) -> str:
+    """The last label since the last number that was said to be something, within the sentence."""
+    since = max((each.end for each in before if each.connected and each.label), default=0)
+    ends = [each.end() for each in _SENTENCE.finditer(text, since, at)]
+    since = max([since, *ends])
+    return next((key for start, end, key in reversed(marks) if start >= since and end <= at), "")
+
+
+def _claim(match: re.Match[str]) -> Claimed | None:
+    """What the lexeme claims; None where it counts something, or is rounded to thousands."""
+    if match["unit"]:
+        return None
+    written, code = match["written"].strip(), (match["code"] or "").strip()
+    if written.startswith("(") is not written.endswith(")"):
+        written = written.strip("()")
+    code = _NAMED.get(code.lower(), code)
+    mark = code if code in CURRENCIES else ""
+    try:
+        claim = claimed_of("claim", written.lstrip("+") + ("%" if match["percent"] else ""))
+    except Unreadable:
+        return None
+    return claim._replace(currency=mark) if mark and not claim.currency else claim
