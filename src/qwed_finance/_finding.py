@@ -74,7 +74,7 @@ def the_one(name: str, found: Sequence[Found], text: str, *, rate: bool, inputs:
     wanted = [each for each in found if each.claim.percent is rate or (rate and _may_be_rate(each))]
     asked = [each for each in wanted if each.label == "asked"]
     rest = [each for each in wanted if not each.label and each.claim.value not in inputs]
-    # What is called by its name loses to nothing, unless another value is said after it, of which nobody knows what it is.
+    # Another value that is said after the one called by its name, and has no name itself, takes the certainty away.
     chosen = _last_of_chain(asked, cleaned(text)) if asked else _unlabelled(rest, cleaned(text))
     if chosen is None or any(_may_differ(each, chosen) for each in rest):
         raise Unreadable(f"`{name}` says no value, or several: end it with one, as in `the answer is $1,264.14`")
