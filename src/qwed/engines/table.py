@@ -25,6 +25,10 @@ class EngineRow:
     warm: tuple[EngineRequest, ...] = ()
     """Asked once before workers are forked, so that none of them imports late. Not for an engine that starts threads:
     a fork has none of them."""
+    extra: str = "engines"
+    """What to install where it cannot be loaded."""
+    lasting: bool = True
+    """Whether the same input is answered alike on every day; a verdict that looks at the calendar is not remembered."""
 
 
 def _by_name(rows: Iterable[EngineRow]) -> dict[str, EngineRow]:
@@ -50,10 +54,10 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
-        EngineRow(name="legal", module="qwed.engines.legal"),
-        EngineRow(name="finance", module="qwed.engines.finance"),
-        EngineRow(name="ucp", module="qwed.engines.ucp"),
-        EngineRow(name="tax", module="qwed.engines.tax"),
+        EngineRow(name="legal", module="qwed.engines.legal", extra="legal", lasting=False),
+        EngineRow(name="finance", module="qwed.engines.finance", extra="finance", lasting=False),
+        EngineRow(name="ucp", module="qwed.engines.ucp", extra="ucp", lasting=False),
+        EngineRow(name="tax", module="qwed.engines.tax", extra="tax", lasting=False),
     )
 )
 

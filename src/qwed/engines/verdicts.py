@@ -100,6 +100,8 @@ class Verdicts:
 
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""
+        if not ENGINES[question.engine].lasting:
+            return
         if verdict.status not in SETTLED or len(question.request.query) + len(question.request.code) > _LONGEST:
             return
         if len(_encode(verdict)) > _LARGEST:

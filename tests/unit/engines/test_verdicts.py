@@ -40,6 +40,12 @@ def test_what_is_large_or_not_settled_is_not(verdicts: Verdicts, found: Verdict)
     assert not verdicts._known
 
 
+@pytest.mark.parametrize("engine", [name for name, row in ENGINES.items() if not row.lasting])
+def test_what_looks_at_the_calendar_is_asked_again(verdicts: Verdicts, engine: str) -> None:
+    verdicts.learn(question()._replace(engine=engine), replace(verdict(), engine=engine))
+    assert not verdicts._known
+
+
 class Asked:
     """Workers that say of every question that nobody has asked it before."""
 

@@ -91,7 +91,7 @@ def _load(row: EngineRow) -> Verify:
         for request in row.warm:
             verify(request)
     except _UNLOADABLE as why:
-        message = f"the engine `{row.name}` could not be loaded, install `qwed[engines]`"
+        message = f"the engine `{row.name}` could not be loaded, install `qwed[{row.extra}]`"
         return partial(_always, broken(row.name, message, type(why).__name__))
     return verify
 

@@ -7,6 +7,7 @@ import msgspec
 
 from qwed.engines.pool import PoolFull
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest, Policy
+from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import SETTLED, Question
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
@@ -49,6 +50,8 @@ async def _ask_engine(case: Case, services: Services) -> Case | Answer:
             return await _try_repair(case, verdict, services)
     except PoolFull:
         return denied(ErrorCode.ENGINE_UNAVAILABLE, check="engine_available", retry_after=1)
+    if not ENGINES[case.subject.judge].lasting:
+        case = replace(case, lasting=False)
     return _with_verdict(case, verdict)
 
 

@@ -1,0 +1,214 @@
+"""The engine of a pack: its checks are asked by name, and every answer is small, plain and says what can be asked."""
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from qwed.engines._packs.limits import DEEPEST, MOST_BITS, MOST_TEXT, MOST_VALUES
+from qwed.engines._packs.plain import plain
+from qwed.engines.packs import verifying
+from qwed.engines.protocol import EngineRequest
+from qwed.packs.question import Question, by_name
+from qwed.packs.reading import number_of
+from qwed.packs.result import Result, Standing, answering, standing, unknown
+from qwed.words import Status, Verdict, canonical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sum(Result):
+    computed: Decimal | None = None
+    on: date | None = None
+    more: Any = None
+
+
+@answering(Sum)
+def add(left: Any, right: Any, claimed: Any, unit: Any = "EUR", more: Any = None) -> Sum:
+    """What two numbers come to."""
+    if unit != "EUR":
+        raise unknown("unit", unit, ("EUR",))
+    found = number_of("left", left) + number_of("right", right)
+    return Sum(
+        status=standing(found == number_of("claimed", claimed)),
+        message=f"it is {found}",
+        rule="the sum",
+        by_hand=(f"{left} + {right} = {found}",),
+        computed=found,
+        on=date(2026, 1, 15),
+        more=more,
+    )
+
+
+def read(text: Any) -> Sum:
+    """Whether a text is short."""
+    return Sum(status=standing(len(text) < 10), message="as long as it is", rule="count", by_hand=("count",))
+
+
+def lame(text: Any) -> Sum:
+    """Needs what nobody has."""
+    raise ImportError("holidays are not here, install `qwed[legal]`", name="holidays")
+
+
+QUESTIONS = by_name(
+    (
+        Question("add", "what two numbers come to", add, ("left", "right", "claimed"), ("unit", "more")),
+        Question("read", "whether a text is short", read, ("text",), text="text"),
+        Question("lame", "needs a library", lame, ("text",), text="text"),
+    )
+)
+verify = verifying("legal", QUESTIONS)
+
+
+def ask(query: str = "", **values: Any) -> Verdict:
+    return verify(EngineRequest(query=query, parameters=values))
+
+
+def test_what_holds_is_verified_with_its_rule_its_value_and_its_steps() -> None:
+    found = ask(operation="add", left=1, right="2.50", claimed=3.5)
+    assert (found.status, found.engine, found.message) == (Status.VERIFIED, "legal", "it is 3.50")
+    assert (found.checks_passed, found.checks_failed) == (("add",), ())
+    assert found.result == {
+        "operation": "add",
+        "status": "VERIFIED",
+        "rule": "the sum",
+        "by_hand": ["1 + 2.50 = 3.50"],
+        "known": [],
+        "computed": "3.50",
+        "on": "2026-01-15",
+        "more": None,
+    }
+
+
+def test_what_does_not_hold_fails_and_what_cannot_be_known_is_inconclusive() -> None:
+    wrong = ask(operation="add", left=1, right=2, claimed=4)
+    assert (wrong.status, wrong.checks_failed, wrong.result["computed"]) == (Status.FAILED, ("add",), "3")
+    unread = ask(operation="add", left="one", right=2, claimed=3)
+    assert (unread.status, unread.result["status"]) == (Status.INCONCLUSIVE, "UNVERIFIABLE")
+    strange = ask(operation="add", left=1, right=2, claimed=3, unit="XXX")
+    assert (strange.status, strange.result["known"]) == (Status.INCONCLUSIVE, ["EUR"])
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("", {}, "`operation` is required: known are add, read, lame"),
+    ("", {"operation": None}, "`operation` is required: known are add, read, lame"),
+    ("", {"operation": "sum"}, "unknown operation `sum`: known are add, read, lame"),
+    ("", {"operation": "ADD"}, "unknown operation `ADD`: known are add, read, lame"),
+    ("", {"operation": ["add"]}, "unknown operation `['add']`: known are add, read, lame"),
+    ("", {"operation": "add", "left": 1, "right": 2}, "`claimed` is required for `add`"),
+    ("", {"operation": "add", "left": 1, "right": 2, "claimed": None}, "`claimed` is required for `add`"),
+    ("", {"operation": "add", "left": 1, "rigth": 2}, "`add` takes no `rigth`: it takes left, right, claimed, unit"),
+    ("3", {"operation": "add", "left": 1, "right": 2, "claimed": 3}, "`add` reads no `query`: it takes left, right"),
+    ("one", {"operation": "read", "text": "two"}, "`query` stands for `text` here, and both are given"),
+    ("", {"operation": "read"}, "`text` is required for `read`"),
+    ("", {"operation": "read", "self": 1, "text": "x"}, "`read` takes no `self`"),
+]
+
+
+@pytest.mark.parametrize(("query", "values", "said"), WRONG, ids=lambda value: str(value)[:40])
+def test_what_cannot_be_asked_is_blocked_with_what_can(query: str, values: dict[str, Any], said: str) -> None:
+    found = ask(query, **values)
+    assert (found.status, found.checks_failed) == (Status.BLOCKED, ("input_valid",))
+    assert found.message.startswith(said)
+    named = [each["operation"] for each in found.result["operations"]]
+    assert named in ([*QUESTIONS], [values.get("operation")])
+
+
+def test_an_operation_is_listed_with_what_it_says_and_takes() -> None:
+    (listed,) = ask(operation="add").result["operations"]
+    assert listed == {
+        "operation": "add",
+        "says": "what two numbers come to",
+        "required": ["left", "right", "claimed"],
+        "optional": ["unit", "more"],
+        "query": None,
+    }
+
+
+def test_the_query_stands_for_the_text_of_a_check() -> None:
+    assert ask("short", operation="read") == ask(operation="read", text="short")
+    assert ask("short", operation="read", text="short").status is Status.VERIFIED
+
+
+def test_a_library_that_is_missing_is_an_error_that_names_what_to_install() -> None:
+    found = ask("x", operation="lame")
+    assert (found.status, found.verified) == (Status.ERROR, False)
+    assert "install `qwed[legal]`" in found.message
+    assert found.result == {"error": "ImportError", "missing": "holidays"}
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+LARGE: list[tuple[Any, str]] = [
+    ("x" * (MOST_TEXT + 1), "too many"),
+    (["x" * 1000] * (MOST_TEXT // 1000 + 1), "too many"),
+    ({"x" * (MOST_TEXT + 1): 1}, "too many"),
+    ([0] * (MOST_VALUES + 1), "too many"),
+    ([[0] * 1000] * 201, "too many"),
+    (nested(DEEPEST), "nested deeper"),
+    (nested(100_000), "nested deeper"),
+    (1 << MOST_BITS, "too large"),
+    ([-(1 << MOST_BITS)], "too large"),
+    (10**4000, "too large"),
+]
+
+
+@pytest.mark.parametrize(("value", "said"), LARGE, ids=[str(number) for number in range(len(LARGE))])
+def test_what_is_too_large_is_refused_before_it_is_read(value: Any, said: str) -> None:
+    found = ask(operation="add", left=1, right=2, claimed=3, more=value)
+    assert (found.status, found.checks_failed) == (Status.BLOCKED, ("input_valid",))
+    assert said in found.message
+
+
+def test_a_query_that_is_too_long_is_refused_too() -> None:
+    assert ask("x" * (MOST_TEXT + 1), operation="read").status is Status.BLOCKED
+    assert ask("x" * (MOST_TEXT - 100), operation="read").status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 900_000, [0] * 190_000, ["x" * 5] * 180_000, {str(each): each for each in range(99_000)}], ids=str
+)
+def test_a_result_is_small_however_much_it_repeats(value: Any) -> None:
+    found = ask(operation="add", left=1, right=2, claimed=3, more=value)
+    assert found.status is Status.VERIFIED
+    assert len(msgspec.json.encode(found)) < 400_000
+    assert "..." in str(found.result["more"])
+
+
+PLAIN: list[tuple[Any, Any]] = [
+    (Decimal("1.50"), "1.50"),
+    (Decimal("-0"), "0"),
+    (Decimal("1E+5"), "100000"),
+    (Decimal("1E+5000"), "1E+5000"),
+    (Decimal("NaN"), "NaN"),
+    (date(2026, 3, 2), "2026-03-02"),
+    (Standing.FAILED, "FAILED"),
+    ((1, (2, 3)), [1, [2, 3]]),
+    ({"b", "a"}, ["a", "b"]),
+    ({1: Decimal(1)}, {"1": "1"}),
+    (math.inf, "inf"),
+    (1 << 53, 1 << 53),
+    ((1 << 53) + 1, "9007199254740993"),
+    (1 << 5000, "..."),
+    (True, True),
+    ("half \ud800 a pair", "half ? a pair"),
+    (b"bytes", "b'bytes'"),
+]
+
+
+@pytest.mark.parametrize(("value", "told"), PLAIN, ids=ascii)
+def test_a_result_is_told_as_json(value: Any, told: Any) -> None:
+    assert plain(value) == told
+    assert canonical({"value": plain(value)})
+
+
+def test_what_is_nested_deeper_than_anybody_reads_is_cut() -> None:
+    assert str(plain(nested(20))) == str(nested(16)).replace("1", "'...'")
