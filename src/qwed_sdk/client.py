@@ -19,6 +19,10 @@ class QWEDClient(SyncDriver):
     verify_stats = blocking(engines.verify_stats)
     verify_image = blocking(engines.verify_image)
     verify_consensus = blocking(engines.verify_consensus)
+    verify_legal = blocking(engines.verify_legal)
+    verify_finance = blocking(engines.verify_finance)
+    verify_ucp = blocking(engines.verify_ucp)
+    verify_tax = blocking(engines.verify_tax)
     verify_batch = blocking(engines.verify_batch)
     get_batch_status = blocking(engines.get_batch_status)
 
@@ -107,6 +111,10 @@ class QWEDAsyncClient(AsyncDriver):
     verify_stats = awaited(engines.verify_stats)
     verify_image = awaited(engines.verify_image)
     verify_consensus = awaited(engines.verify_consensus)
+    verify_legal = awaited(engines.verify_legal)
+    verify_finance = awaited(engines.verify_finance)
+    verify_ucp = awaited(engines.verify_ucp)
+    verify_tax = awaited(engines.verify_tax)
     verify_batch = awaited(engines.verify_batch)
     get_batch_status = awaited(engines.get_batch_status)
 

@@ -87,6 +87,8 @@ BEYOND_A_SCHEMA = (
     "`content_base64` is required",  # or in `params`
     "carries a secret",
     "engine reads this and takes no",
+    "unknown field `operation`",  # of an engine that has none
+    "in `params`: unknown field",  # which the engine takes is known when it is
     "item ",
     "the size of the log",
     "where the log ends",

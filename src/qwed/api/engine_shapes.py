@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from qwed.api.shapes import EngineName, Shape, Subject
@@ -74,8 +75,8 @@ class ConsensusParams(Shape):
     min_confidence: float | None = None
 
 
-class AnyParams(Shape):
-    """The parameters of whichever engine is found."""
+class AnyParams(msgspec.Struct, kw_only=True):
+    """The parameters of whichever engine is found; where `type` names a pack, the values of its check."""
 
     operation: str | None = None
     claimed_result: Any = None
@@ -97,9 +98,11 @@ class AnyParams(Shape):
 
 
 class VerifyAnyShape(Shape):
-    """Any input."""
+    """Any input. `type` names the engine, else the shape of `query` tells it; `operation` names a pack's check."""
 
-    query: str
+    query: str | None = None
+    type: EngineName | None = None
+    operation: str | None = None
     params: AnyParams | None = None
     options: EngineOptionsShape | None = None
 
@@ -173,6 +176,7 @@ class BatchItemShape(Shape):
 
     query: str | None = None
     type: EngineName | None = None
+    operation: str | None = None
     params: AnyParams | None = None
 
 

@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 LONGEST = 100_000
+_LONGEST_CHECKOUT = 1 << 20
+_OPENING = 4_000
+"""Characters of a document before and in its first element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,13 @@ _SQL = re.compile(
     )""",
     _VERBOSE,
 )
+_ISO_20022 = re.compile(
+    r"""\A\ufeff?\s*+(?:<\?xml[^<>]{0,200}\?>\s*+)?(?:<!--(?:[^-]++|-(?!->))*+-->\s*+)*+
+        <(?:[A-Za-z_][\w.-]{0,40}:)?Document\s[^<>]{0,2000}?xmlns(?::[\w.-]{1,40})?\s*=\s*
+        ["']urn:iso:std:iso:20022:tech:xsd:[a-z]{4}\.\d{3}\.\d{3}\.\d{2}["']""",
+    re.VERBOSE,
+)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _DSL = re.compile(
     r"""\A\s*(?:[;\#][^\n]*\n\s*)*\(\s*(?:
         and|or|not|implies|iff|xor|if|eq|neq?|gte?|lte?|ge|le|plus|times|mult|minus|div|mod|pow|neg|abs
@@ -121,9 +133,30 @@ _LANGUAGES = {
 
 def route(text: str) -> Routed | None:
     """The engine that reads `text`; None for prose, and for what is too long to be looked at."""
-    if not text.strip() or len(text) > LONGEST:
-        return None
+    document = _message(text) or _checkout(text)
+    if document is not None or not text.strip() or len(text) > LONGEST:
+        return document
     return next((routed for row in _ROWS if (routed := row(text)) is not None), None)
+
+
+def _message(text: str) -> Routed | None:
+    """A document of ISO 20022, told by its namespace; how long it is does not matter to that."""
+    if not _ISO_20022.match(text, 0, _OPENING):
+        return None
+    return Routed("finance", "an ISO 20022 document", {"operation": "payment_message"})
+
+
+def _checkout(text: str) -> Routed | None:
+    """A checkout of the Universal Commerce Protocol, told by its envelope."""
+    if len(text) > _LONGEST_CHECKOUT or not text.lstrip().startswith("{") or '"ucp"' not in text:
+        return None
+    try:
+        members = _members(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    if "ucp" not in members or "line_items" not in members:
+        return None
+    return Routed("ucp", "a checkout with a `ucp` envelope", {"operation": "checkout"})
 
 
 def _fenced(text: str) -> Routed | None:

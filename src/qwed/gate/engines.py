@@ -16,6 +16,7 @@ from qwed.kernel.inquiries.finding import Finding
 from qwed.kernel.inquiries.jobs import find_batch, read_batch
 from qwed.kernel.services import Services
 from qwed.waiting import in_thread
+from qwed.words.written import written
 
 _MARGIN = 5.0
 
@@ -27,9 +28,34 @@ class EngineVerbs(Holder):
         super().__init__(services, owner)
         self._batches = Batches(services)
 
-    def verify(self, query: str, **fields: Any) -> Reply:
-        """INTERFACES 2: verify a formula, query or code; its shape says which engine reads it."""
-        return self._found(ask_any(given({"query": query, **fields}), self._owner, self.services))
+    def verify(self, query: str | None = None, **fields: Any) -> Reply:
+        """INTERFACES 2: verify any input; `type`, or else its shape, says which engine reads it."""
+        asked = written(given({"query": query, **fields}))
+        return self._found(ask_any(asked, self._owner, self.services))
+
+    def verify_legal(
+        self, operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+    ) -> Reply:
+        """A deadline, a citation, a cap, a choice of law, a limitation or a provenance; `operation` says which."""
+        return self.verify(query, type="legal", operation=operation, params=values, options=options)
+
+    def verify_finance(
+        self, operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+    ) -> Reply:
+        """Interest, a loan, cash flows, a banking scenario or a payment message; `operation` says which."""
+        return self.verify(query, type="finance", operation=operation, params=values, options=options)
+
+    def verify_ucp(
+        self, operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+    ) -> Reply:
+        """A cart, a checkout or an order of the Universal Commerce Protocol; `operation` says which."""
+        return self.verify(query, type="ucp", operation=operation, params=values, options=options)
+
+    def verify_tax(
+        self, operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+    ) -> Reply:
+        """Payroll, a sales tax, a GST or a tax on crypto; `operation` says which."""
+        return self.verify(query, type="tax", operation=operation, params=values, options=options)
 
     def verify_math(self, expression: str, **fields: Any) -> Reply:
         """A claim, or with `operation` and `claimed_result` a computation; `params` and `options` as on the wire."""
@@ -65,7 +91,7 @@ class EngineVerbs(Holder):
 
     def verify_batch(self, items: list[dict[str, Any]], options: Mapping[str, Any] | None = None) -> Reply:
         """A job of up to 100 items, as it stands when it is over or after a minute."""
-        batch = told(read_batch({"items": items, "options": options}, self._owner, self.services))
+        batch = told(read_batch({"items": written(items), "options": options}, self._owner, self.services))
         bells = self.services.doorbells
         bell = bells.wait(batch.job.job_id)
         try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qwed.words.written import written
 from qwed_sdk.errors import QWEDArgumentError, QWEDRequestError
 from qwed_sdk.records import Batch, Result
 from qwed_sdk.wire import Call, Pause, ask, at, given, seconds
@@ -22,10 +23,45 @@ File = str | os.PathLike[str] | bytes
 
 
 def verify(
-    query: str, *, params: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
+    query: str | None = None,
+    *,
+    type: str | None = None,  # noqa: A002 - the protocol calls it so
+    operation: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Call[Result]:
-    """Verify any claim; its shape says which engine reads it, and `result["routed"]` why."""
-    return (yield from _verdict("/verify", query=query, params=params, options=options))
+    """Verify any claim. `type` names the engine; without it the shape of the query does, and `result["routed"]` why."""
+    values = None if params is None else written(params)
+    fields = {"type": type, "operation": operation, "params": values, "options": options}
+    return (yield from _verdict("/verify", query=query, **fields))
+
+
+def verify_legal(
+    operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+) -> Call[Result]:
+    """Verify a deadline, a citation, a cap, a choice of law, a limitation or a provenance: `operation` says which."""
+    return (yield from verify(query, type="legal", operation=operation, params=values, options=options))
+
+
+def verify_finance(
+    operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+) -> Call[Result]:
+    """Verify interest, a loan, cash flows, a banking scenario or a payment message: `operation` says which."""
+    return (yield from verify(query, type="finance", operation=operation, params=values, options=options))
+
+
+def verify_ucp(
+    operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+) -> Call[Result]:
+    """Verify a cart, a checkout or an order of the Universal Commerce Protocol: `operation` says which."""
+    return (yield from verify(query, type="ucp", operation=operation, params=values, options=options))
+
+
+def verify_tax(
+    operation: str, query: str | None = None, *, options: Mapping[str, Any] | None = None, **values: Any
+) -> Call[Result]:
+    """Verify payroll, a sales tax, a GST or a tax on crypto: `operation` says which."""
+    return (yield from verify(query, type="tax", operation=operation, params=values, options=options))
 
 
 def verify_math(
@@ -134,14 +170,14 @@ def verify_batch(
     wait: bool = True,
     timeout: float = 3600.0,
 ) -> Call[Batch]:
-    """Verify up to 100 items, each a query or `{query, type?, params?}`.
+    """Verify up to 100 items, each a query or `{query?, type?, operation?, params?}`.
 
     The job once it is over, or as it stands after `timeout` seconds; without `wait` as it has begun.
     """
     ends = time.monotonic() + seconds(timeout, "timeout")
     if isinstance(items, str | Mapping):
         raise QWEDArgumentError("`items` is a list of queries, not one of them")
-    listed = [{"query": item} if isinstance(item, str) else dict(item) for item in items]
+    listed = [{"query": item} if isinstance(item, str) else written(item) for item in items]
     batch = Batch(
         (
             yield from ask(

@@ -20,7 +20,7 @@ PROMISED = """
     suspend_agent list_approvals approve reject compliance_report
 """
 PRINTED = {
-    "verify": "(query)",
+    "verify": "(query=None)",
     "verify_math": "(expression)",
     "verify_logic": "(query=None)",
     "verify_batch": "(items, options=None)",

@@ -11,7 +11,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/verify",
         verify.verify_any,
-        "Verify a formula, query or code; its shape says which engine reads it",
+        "Verify any input; `type`, or else its shape, says which engine reads it",
         Finding,
         engine_shapes.VerifyAnyShape,
         errors=ENGINE,

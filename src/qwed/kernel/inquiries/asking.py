@@ -14,7 +14,18 @@ from qwed.guards.text import strings_in
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.inquiries.finding import Finding, finding_of
-from qwed.kernel.inquiries.reading import ASKED, AUTO, Asked, Inquiry, Options, inquiry_of, read_body, read_inquiry
+from qwed.kernel.inquiries.reading import (
+    ASKED,
+    AUTO,
+    Asked,
+    Inquiry,
+    Options,
+    engine_named,
+    inquiry_of,
+    read_body,
+    read_inquiry,
+    read_typed,
+)
 from qwed.kernel.judging.content import holds_secret
 from qwed.kernel.keeping.hiding import Hiding
 from qwed.kernel.proving.proof import attestation_of
@@ -51,7 +62,13 @@ async def ask_engine(engine: str, raw: Any, actor: Actor, services: Services) ->
 
 
 async def ask_any(raw: Any, actor: Actor, services: Services) -> Finding | Problem:
-    """The finding of `/verify`, where the input says itself which engine reads it."""
+    """The finding of `/verify`, where `type` or else the input itself says which engine reads it."""
+    named = engine_named(raw)
+    if isinstance(named, Problem):
+        return named
+    if named is not None:
+        inquiry = read_typed(named, raw)
+        return inquiry if isinstance(inquiry, Problem) else await inquire(inquiry, actor, services)
     found = detect(raw)
     if isinstance(found, Problem):
         return found
@@ -65,8 +82,10 @@ async def ask_any(raw: Any, actor: Actor, services: Services) -> Finding | Probl
 
 
 def detect(raw: Any) -> Detected | Problem:
-    """Which engine reads the body of `/verify`, and what it is asked."""
-    body = read_body(AUTO, raw)
+    """Which engine reads the body of `/verify` that names none, and what it is asked."""
+    # A `type` of null names nothing.
+    rest = {name: value for name, value in raw.items() if name != "type"} if isinstance(raw, Mapping) else raw
+    body = read_body(AUTO, rest)
     if isinstance(body, Problem):
         return body
     text, parameters, options = body
@@ -83,7 +102,8 @@ def detect(raw: Any) -> Detected | Problem:
 
 def _by_parameters(parameters: dict[str, Any]) -> Routed | None:
     """The one engine that takes all of these parameters."""
-    takers = [name for name, row in ASKED.items() if parameters and set(parameters) <= set(row.parameters)]
+    told = [(name, row) for name, row in ASKED.items() if not row.any_values]
+    takers = [name for name, row in told if parameters and set(parameters) <= set(row.parameters)]
     if len(takers) != 1:
         return None
     return Routed(takers[0], f"`{'`, `'.join(sorted(parameters))}` belongs to the {takers[0]} engine alone")

@@ -10,10 +10,10 @@ from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor
 from qwed.kernel.inquiries.asking import detect
-from qwed.kernel.inquiries.reading import ASKED, read_inquiry
+from qwed.kernel.inquiries.reading import ASKED, engine_named, read_inquiry
 from qwed.kernel.keeping.masking import masked
 from qwed.kernel.keeping.vault import KEPT
-from qwed.kernel.request import SUBJECT, is_subject, quoted, without_file
+from qwed.kernel.request import SUBJECT, is_subject, without_file
 from qwed.kernel.services import Services
 from qwed.kernel.views.agents import View
 from qwed.store.job import COMPLETED, FAILED, PENDING, Job, JobItem
@@ -122,21 +122,28 @@ def _read_item(job_id: str, position: int, raw: Any) -> JobItem | Problem:
     wrong = _refuse_item(raw)
     if wrong is not None:
         return problem(_code_of(wrong), f"item {position}: {wrong.message}")
-    query, params = raw.get("query") or "", raw.get("params")
+    query, params = raw.get("query") or "", _params_of(raw)
     kept = None if params is None else _encode(params).decode()
     return JobItem(job_id, position, query, raw.get("type"), kept)
 
 
 def _refuse_item(raw: Any) -> Problem | None:
-    wrong = refuse_body(raw, ("query", "type", "params"))
+    wrong = refuse_body(raw, ("query", "type", "operation", "params"))
     if wrong is not None:
         return wrong
-    engine = raw.get("type")
-    if engine is not None and (not isinstance(engine, str) or engine not in ASKED):
-        known = ", ".join(ASKED)
-        return problem(ErrorCode.UNKNOWN_TYPE, f"unknown type {quoted(str(engine))}: known are {known}")
-    asked = detect(body_of(raw)) if engine is None else read_inquiry(engine, body_of(raw))
+    engine = engine_named(raw)
+    if isinstance(engine, Problem):
+        return engine
+    beside = {name: raw[name] for name in ("operation",) if raw.get(name) is not None}
+    body = body_of(raw) | beside
+    asked = detect(body) if engine is None else read_inquiry(engine, body)
     return asked if isinstance(asked, Problem) else None
+
+
+def _params_of(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The parameters as they are kept: the operation is one of them, wherever it stood."""
+    params, operation = item.get("params"), item.get("operation")
+    return params if operation is None else {**(params or {}), "operation": operation}
 
 
 def body_of(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,11 @@ class Asked(NamedTuple):
     instead: tuple[str, ...] = ()
     """Parameters that together stand in place of the input."""
     required: tuple[str, ...] = ()
+    any_values: bool = False
+    """Whether `params` hold values by names that the engine alone knows; then the input is one of them, or none."""
 
+
+_PACK = Asked(("query",), ("operation",), any_values=True)
 
 ASKED: dict[str, Asked] = {
     "math": Asked(("expression", "query"), ("operation", "claimed_result", "tolerance", "assumptions", "unit")),
@@ -38,6 +42,10 @@ ASKED: dict[str, Asked] = {
     "stats": Asked(("query", "claim"), (FILE, "format"), required=(FILE,)),
     "image": Asked(("claim", "query"), (FILE,), required=(FILE,)),
     "consensus": Asked(("query", "expression"), ("verification_mode", "mode", "min_confidence")),
+    "legal": _PACK,
+    "finance": _PACK,
+    "ucp": _PACK,
+    "tax": _PACK,
 }
 AUTO = Asked(("query",), tuple(dict.fromkeys(name for row in ASKED.values() for name in row.parameters)))
 """Where the engine is still to be found: its parameters are known by then."""
@@ -62,12 +70,28 @@ class Inquiry(NamedTuple):
 
 def read_inquiry(engine: str, raw: Any) -> Inquiry | Problem:
     """The question in the body of `/verify/<engine>`, or what is wrong with it."""
-    row = ASKED[engine]
-    body = read_body(row, raw)
-    if isinstance(body, Problem):
-        return body
-    text, parameters, options = body
-    return inquiry_of(engine, text, parameters, options)
+    body = read_body(ASKED[engine], raw)
+    return body if isinstance(body, Problem) else inquiry_of(engine, *body)
+
+
+_NULLABLE = ("operation",)
+"""What is no field of some engines, and may stand there as null."""
+
+
+def engine_named(raw: Any) -> str | Problem | None:
+    """The engine that `type` names, None where nothing is named, or the Problem of an unknown one."""
+    named = raw.get("type") if isinstance(raw, Mapping) else None
+    if named is None or (isinstance(named, str) and named in ASKED):
+        return named
+    return problem(ErrorCode.UNKNOWN_TYPE, f"unknown type {quoted(str(named))}: known are {', '.join(ASKED)}")
+
+
+def read_typed(engine: str, raw: Mapping[str, Any]) -> Inquiry | Problem:
+    """The question in a body that names its engine, in which the input is always `query`."""
+    rest = {name: value for name, value in raw.items() if name not in _NULLABLE or value is not None}
+    rest.pop("type")
+    body = read_body(ASKED[engine]._replace(texts=("query",)), rest)
+    return body if isinstance(body, Problem) else inquiry_of(engine, *body)
 
 
 def read_body(row: Asked, raw: Any) -> tuple[str, dict[str, Any], Options] | Problem:
@@ -104,7 +128,7 @@ def _parameters(row: Asked, raw: Mapping[str, Any]) -> dict[str, Any] | Problem:
     """What stands beside the input or in `params`; the same name in both places is one too many."""
     given = raw.get("params")
     if given is not None:
-        wrong = refuse_body(given, row.parameters)
+        wrong = refuse_body(given, _names_in(row, given))
         if wrong is not None:
             return problem(ErrorCode.MALFORMED, f"in `params`: {wrong.message}")
     beside = {name: raw[name] for name in row.parameters if raw.get(name) is not None}
@@ -113,7 +137,7 @@ def _parameters(row: Asked, raw: Mapping[str, Any]) -> dict[str, Any] | Problem:
     if twice is not None:
         return problem(ErrorCode.MALFORMED, f"`{twice}` stands in the body and in `params`: give it once")
     found = beside | inside
-    wrong = refuse_kinds(found)
+    wrong = refuse_kinds({name: value for name, value in found.items() if name in row.parameters})
     if wrong is not None:
         return wrong
     missing = next((name for name in row.required if name not in found), None)
@@ -122,10 +146,14 @@ def _parameters(row: Asked, raw: Mapping[str, Any]) -> dict[str, Any] | Problem:
     return found
 
 
+def _names_in(row: Asked, given: Any) -> tuple[str, ...]:
+    return tuple(given) if row.any_values and isinstance(given, Mapping) else row.parameters
+
+
 def _text(row: Asked, raw: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | Problem:
     names = [name for name in row.texts if raw.get(name) is not None]
     if not names:
-        if row.instead and all(name in parameters for name in row.instead):
+        if row.any_values or (row.instead and all(name in parameters for name in row.instead)):
             return ""
         return problem(ErrorCode.MISSING_FIELD, f"`{row.texts[0]}` is required")
     if len(names) > 1:
