@@ -7,6 +7,8 @@ from qwed.cli.asking import Where, connect, is_local, working
 from qwed.cli.printing import WRONG, print_json, say, sorry
 from qwed.cli.verifying.findings import details_of, style_of
 
+PACKS = ("legal", "finance", "ucp", "tax")
+"""Engines whose checks are asked by name; each is an extra of its own."""
 _SHORTEST, _LONGEST = 1.0, 60.0
 _INDENT = "  "
 _NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")
@@ -38,9 +40,9 @@ def answer(question: Question, how: How, where: Where) -> int:
     with connect(where) as asked, working("verifying"):
         finding = dict(getattr(asked, question.verb)(**fields))
     if is_local(where) and _is_missing(finding):
-        sorry(
-            f"the engine `{finding.get('engine')}` needs more: pip install 'qwed[engines]', or name a server with --url"
-        )
+        engine = str(finding.get("engine"))
+        extra = engine if engine in PACKS else "engines"
+        sorry(f"the engine `{engine}` needs more: pip install 'qwed[{extra}]', or name a server with --url")
     show(finding, as_json=how.as_json)
     return 0 if is_verified(finding) else WRONG
 

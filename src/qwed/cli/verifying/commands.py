@@ -9,10 +9,18 @@ import typer
 from qwed.cli.asking import MOST_FILE, STDIN, Local, Url, Where, read_bytes, read_text, require_text
 from qwed.cli.options import AsJson, DataDir
 from qwed.cli.printing import sorry
-from qwed.cli.verifying.answering import How, Question, answer
+from qwed.cli.verifying.answering import PACKS, How, Question, answer
+from qwed.cli.verifying.packs import question_of
 
 _QUERY = "QUERY|-"
 Query = Annotated[str | None, typer.Argument(metavar=_QUERY, help="the text itself, or `-` for standard input")]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[OPERATION [NAME=VALUE]...]",
+        help="after the name of a pack (legal, finance, ucp or tax): the check, its values, and a text or @FILE for it",
+    ),
+]
 Claim = Annotated[str | None, typer.Argument(metavar="CLAIM|-", help="the claim, or `-` for standard input")]
 File = Annotated[str | None, typer.Option("--file", "-f", metavar="FILE", help="read the text from this file")]
 Seconds = Annotated[
@@ -46,7 +54,11 @@ def _command(question: Callable[..., Question]) -> Callable[..., int]:
     return run
 
 
-def _any(query: Query = None, file: File = None) -> Question:
+def _any(query: Query = None, words: Words = None, file: File = None) -> Question:
+    if query in PACKS:
+        return question_of(query, words or (), file)
+    if words:
+        sorry(f"`{words[0][:60]}` is one word too many: put the query in quotes, or name a pack: {', '.join(PACKS)}")
     return Question("verify", {"query": require_text(query, file, "the query")})
 
 
@@ -200,7 +212,11 @@ _LANGUAGES = {
 COMMANDS: dict[str, tuple[str, Callable[..., int]]] = {
     name: (text, _command(question))
     for name, text, question in (
-        ("verify", "Verify any claim. A formula, a query or code: its shape says which engine reads it.", _any),
+        (
+            "verify",
+            "Verify any claim. Its shape says which engine reads it, or the first word names a pack: legal, tax, ...",
+            _any,
+        ),
         ("verify-math", "Verify a calculation or an identity. Without a claim, the expression is computed.", _math),
         (
             "verify-logic",

@@ -37,6 +37,8 @@ def details_of(finding: Mapping[str, Any]) -> list[Detail]:
         value = result.get(name)
         if value is not None and not (name == "violations" and result.get("issues")):
             rows += _rows(label, list(texts_of(value)))
+    if "by_hand" in result:
+        rows = _computed(result) + rows
     return rows + _rows("failed check", _failed(finding.get("checks") or ())) + _proof(finding)
 
 
@@ -46,8 +48,32 @@ def _rows(label: str, texts: list[str]) -> list[Detail]:
     return [*shown, Detail(label, f"and {hidden} more, which --json shows")] if hidden > 0 else shown
 
 
+def _computed(result: Mapping[str, Any]) -> list[Detail]:
+    """What a check of a pack computed: each of its own fields that is one value, by its name."""
+    own = {name: value for name, value in result.items() if name not in _SHOWN and name not in _SAID}
+    return [
+        Detail(name.replace("_", " "), str(value))
+        for name, value in own.items()
+        if isinstance(value, str | int | float) and value != ""
+    ]
+
+
+_SAID = ("operation", "status")
+
+
 def _plain(value: Any) -> Iterable[str]:
-    yield str(value)
+    if value != "":
+        yield str(value)
+
+
+def _joined(values: Any) -> Iterable[str]:
+    return [", ".join(map(str, values))] if values else []
+
+
+def _operations(rows: Any) -> Iterable[str]:
+    for row in rows:
+        optional = [f"[{name}]" for name in row["optional"]]
+        yield f"{' '.join([row['operation'], *row['required'], *optional])}: {row['says']}"
 
 
 def _each(values: Any) -> Iterable[str]:
@@ -121,6 +147,10 @@ _SHOWN: dict[str, tuple[str, _Texts]] = {
     "violations": ("violation", _each),
     "effects": ("effect", _effects),
     "notes": ("note", _each),
+    "rule": ("rule", _plain),
+    "by_hand": ("by hand", _each),
+    "known": ("known", _joined),
+    "operations": ("operation", _operations),
     "sql": ("measured with", _plain),
     "position": ("at character", _plain),
     "repair": ("repair", _repair),
