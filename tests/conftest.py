@@ -4,6 +4,7 @@ import gc
 import itertools
 import signal
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     figures.register(config)
+    _take_the_time_it_takes()
     # A shell has what it runs in the background ignore these, and the programs that tests start would ignore them too.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+def _take_the_time_it_takes() -> None:
+    """A property is about what comes out; that it takes longer where others work too is no failure of it."""
+    if find_spec("hypothesis") is None:
+        return  # what is tested in an environment of its own has no properties
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("unhurried")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
