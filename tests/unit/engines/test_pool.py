@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 import pytest
 
 from qwed.engines._pool.queues import Job, Queues
-from qwed.engines._pool.workers import Zygote
+from qwed.engines._pool.workers import Lost, Worker, Zygote
 from qwed.engines.pool import EnginePool, PoolFull
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import EngineRow
@@ -834,3 +836,45 @@ def test_the_process_that_asks_imports_no_engine() -> None:
         real.close(); pool.close()
     """
     assert run_script(body).stdout == "math [] False\n"
+
+
+STOPPED = """
+    import os, signal, sys
+    me, left, seen = os.getpid(), {nth}, set()
+    def trace(frame, event, _argument):
+        global left
+        if frame.f_code.co_name not in {names} or os.getpid() != me:
+            return None
+        if event == "line" and frame.f_lineno not in seen:
+            seen.add(frame.f_lineno)
+            left -= 1
+            if left == 0:
+                open({mark!r}, "w").close()
+                os.kill(me, signal.SIGTERM)
+        return trace
+    sys.settrace(trace)
+    def verify(request):
+        return None
+"""
+COUNTING = ("_serve_pool", "fork", "reap", "_next_dead", "end")
+"""What in a zygote keeps count of its workers."""
+
+
+def test_a_zygote_that_is_told_to_end_in_the_middle_of_anything_ends_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mark, told = tmp_path / "mark", 0
+    while told == 0 or mark.exists():
+        told += 1
+        mark.unlink(missing_ok=True)
+        text = textwrap.dedent(STOPPED).format(nth=told, names=COUNTING, mark=str(mark))
+        zygote = Zygote((module_in(Path(tempfile.mkdtemp(dir=tmp_path)), monkeypatch, text),), 128, 0.0)
+        with suppress(OSError, Lost), closing(Worker(zygote.fork(), 0.0)) as worker:
+            assert select.select([worker.channel], [], [], PATIENCE)[0]
+            worker.meet()
+            worker.kill()
+            worker.wait_gone(PATIENCE)
+        zygote.ready = True
+        zygote.end(PATIENCE)
+        assert (zygote._process.returncode, capfd.readouterr().err) == (0, ""), told
+    assert told > 15

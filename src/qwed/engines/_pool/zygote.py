@@ -13,7 +13,6 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NoReturn
 
 from qwed.engines._pool.child import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
 from qwed.engines._pool.messages import READY, Orders, broken
@@ -49,9 +48,12 @@ def main(line: str) -> None:
     gc.collect()
     gc.freeze()
     nursery = _Nursery(engines, orders.memory_mb)
+    told: list[int] = []
+    # No longer at once: from here on there are workers to end, and what keeps count of them is not to be interrupted.
+    signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
     try:
         control.sendall(READY)
-        _serve_pool(control, bell, nursery)
+        _serve_pool(control, bell, nursery, told)
     except OSError:
         # The pool is gone; there is nobody to tell.
         return
@@ -76,12 +78,8 @@ def _ring_on_signals() -> socket.socket:
     # The wakeup descriptor stays open as long as the process.
     signal.set_wakeup_fd(hammer.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     return bell
-
-
-def _end(*_: object) -> NoReturn:
-    raise SystemExit(0)
 
 
 def _load(row: EngineRow) -> Verify:
@@ -100,8 +98,9 @@ def _always(verdict: Verdict, _request: EngineRequest) -> Verdict:
     return verdict
 
 
-def _serve_pool(control: socket.socket, bell: socket.socket, nursery: "_Nursery") -> None:
-    while True:
+def _serve_pool(control: socket.socket, bell: socket.socket, nursery: "_Nursery", told: list[int]) -> None:
+    """Until the pool is gone or we are told to end, which rings the bell like any signal."""
+    while not told:
         ready, _, _ = select.select([control, bell], [], [])
         if bell in ready:
             bell.recv(4096)
@@ -148,7 +147,6 @@ class _Nursery:
 
     def end(self) -> None:
         """Kill and collect every process below this one."""
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while left := self._workers | _children():
             for child in left:
                 _kill(child)
