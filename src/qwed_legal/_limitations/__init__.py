@@ -1,0 +1,1 @@
+"""The limitation periods, place by place, and how a last day is found."""
