@@ -3,11 +3,11 @@
 import calendar
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, number_of
-from qwed.packs.result import Result, Unreadable, answering, standing
+from qwed.packs.result import Result, Standing, Unreadable, answering, standing
 from qwed.words.exact import EXACT
 from qwed_legal._limitations.claims import row_of
 from qwed_legal._limitations.places import PLACES, place_of, told_apart
@@ -55,34 +55,46 @@ class StatuteOfLimitationsGuard:
         incident, filing = _day("incident_date", incident_date), _day("filing_date", filing_date)
         row = row_of(place, claim_type, incident)
         if filing < incident:
-            raise Unreadable(
-                f"`filing_date` {filing} is before `incident_date` {incident}, look whether they are swapped"
-            )
+            raise Unreadable(f"`filing_date` {filing} is before `incident_date` {incident}, are they swapped?")
         if not isinstance(roll_weekends, bool):
             raise Unreadable("`roll_weekends` must be true or false")
         last, steps = _last_day(row, incident, roll_weekends)
-        wrong = [
-            *_late(row, last, filing),
-            *_misdated(claimed_expiration, last),
-            *_miscounted(claimed_years, row),
-        ]
+        wrong = [*_late(row, last, filing), *_misdated(claimed_expiration, last), *_miscounted(claimed_years, row)]
         caution = "; ".join(filter(None, (row.note, told_apart(place, jurisdiction), _weekend(last))))
-        left = (last - filing).days
-        return LimitationsResult(
-            status=standing(not wrong),
-            message=_message(row, last, left, wrong, caution),
-            rule=f"{row.statute}: {row.period} for {row.claim} in {PLACES[place]}",
-            by_hand=(*steps, f"from {filing} to {last}: {left} days"),
-            claim_type=row.claim,
-            jurisdiction=PLACES[place],
-            incident_date=incident,
-            filing_date=filing,
-            limitation_period_years=row.years,
-            expiration_date=last,
-            days_remaining=left,
-            statute=row.statute,
-            caution=caution,
-        )
+        return _result(_Found(row, incident, filing, last, steps, caution), wrong)
+
+
+class _Found(NamedTuple):
+    row: Row
+    incident: date
+    filing: date
+    last: date
+    steps: tuple[str, ...]
+    caution: str
+
+    @property
+    def left(self) -> int:
+        return (self.last - self.filing).days
+
+
+def _result(found: _Found, wrong: list[str]) -> LimitationsResult:
+    row = found.row
+    unclear = bool(not wrong and row.short and found.filing > _later(found.incident, row.short))
+    return LimitationsResult(
+        status=Standing.UNVERIFIABLE if unclear else standing(not wrong),
+        message=_message(found, wrong, unclear),
+        rule=f"{row.statute}: {row.period} for {row.claim} in {PLACES[row.place]}",
+        by_hand=(*found.steps, f"from {found.filing} to {found.last}: {found.left} days"),
+        claim_type=row.claim,
+        jurisdiction=PLACES[row.place],
+        incident_date=found.incident,
+        filing_date=found.filing,
+        limitation_period_years=row.years,
+        expiration_date=found.last,
+        days_remaining=found.left,
+        statute=row.statute,
+        caution=found.caution,
+    )
 
 
 def _day(name: str, value: Any) -> date:
@@ -149,9 +161,12 @@ def _miscounted(claimed: Any, row: Row) -> list[str]:
     )
 
 
-def _message(row: Row, last: date, left: int, wrong: list[str], caution: str) -> str:
-    said = "; ".join(wrong) or f"in time: {left} day{'' if left == 1 else 's'} before the end of {row.period} on {last}"
-    return f"{said} ({row.statute}, {PLACES[row.place]})" + (f"; look at: {caution}" if caution else "")
+def _message(found: _Found, wrong: list[str], unclear: bool) -> str:
+    row, days = found.row, f"{found.left} day{'' if found.left == 1 else 's'}"
+    said = "; ".join(wrong) or f"in time: {days} before the end of {row.period} on {found.last}"
+    if unclear:
+        said = f"in time only where the period is {row.period}, not {row.short // 12} years"
+    return f"{said} ({row.statute}, {PLACES[row.place]})" + (f"; look at: {found.caution}" if found.caution else "")
 
 
 QUESTIONS = (

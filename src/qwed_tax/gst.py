@@ -1,5 +1,6 @@
 """GST: the rate of an amount, and whether it is a rate of the country on that day."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -136,32 +137,28 @@ def verify_gst(
     """Whether the tax is the rate of the amount, and the rate one that the country has on that day."""
     code = _country_of(country)
     currency = CURRENCY.get(code or "", "")
-    asked = _Asked(
-        code,
-        amount_of("amount", amount, currency),
-        _percent_of(rate_percent),
-        _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst),
-    )
-    rights = {
-        "claimed_tax": (claimed_tax, asked.exact),
-        "claimed_cgst": (claimed_cgst, asked.base * asked.rate / 200),
-        "claimed_sgst": (claimed_sgst, asked.base * asked.rate / 200),
-        "claimed_igst": (claimed_igst, asked.base * asked.rate / 100),
-    }
-    read = {
-        name: (amount_of(name, given, currency), right) for name, (given, right) in rights.items() if given is not None
-    }
-    if not read:
+    halves = _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst)
+    asked = _Asked(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)
+    given = {"claimed_tax": claimed_tax, "claimed_cgst": claimed_cgst, "claimed_sgst": claimed_sgst}
+    given["claimed_igst"] = claimed_igst
+    claims = {name: amount_of(name, each, currency) for name, each in given.items() if each is not None}
+    if not claims:
         raise Unreadable("nothing is claimed, write `claimed_tax`")
-    wrong = [
-        f"`{name}` is {money(claimed)}, but comes to {money(rounded(right))}"
-        for name, (claimed, right) in read.items()
-        if not agrees(claimed, right)
-    ]
+    wrong = _wrong(asked, claims)
     allowed, known = (True, "tax = amount x rate") if wrong else _rate_rule(asked, date)
     if not allowed:
         wrong = [f"{plain(asked.rate)} % is no rate: {known}"]
-    return _result(asked, wrong, known, read.get("claimed_tax", (None, None))[0])
+    return _result(asked, wrong, known, claims.get("claimed_tax"))
+
+
+def _wrong(asked: _Asked, claims: Mapping[str, Fraction]) -> list[str]:
+    whole = asked.base * asked.rate / 100
+    rights = {"claimed_tax": asked.exact, "claimed_cgst": whole / 2, "claimed_sgst": whole / 2, "claimed_igst": whole}
+    return [
+        f"`{name}` is {money(claimed)}, but comes to {money(rounded(rights[name]))}"
+        for name, claimed in claims.items()
+        if not agrees(claimed, rights[name])
+    ]
 
 
 def _result(asked: _Asked, wrong: list[str], known: str, claimed: Fraction | None) -> GstResult:

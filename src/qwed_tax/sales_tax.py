@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of
@@ -88,28 +88,40 @@ def verify_sales_tax(
     code = None if place is None else state_of(place)
     general = None if code is None else _general(code, date)
     chosen = general.rate if rate is None and general is not None else rate_of("rate", rate)
-    claimed = amount_of("claimed_tax", claimed_tax, currency)
+    sale = _Sale(base, chosen, amount_of("claimed_tax", claimed_tax, currency), currency, places, code)
     allowed, said = (True, "") if code is None or general is None else _place_says(code, general, chosen)
-    exact = base * chosen
-    right = agrees(claimed, exact, places)
-    computed = rounded(exact, places)
+    return _result(sale, allowed, said)
+
+
+class _Sale(NamedTuple):
+    base: Fraction
+    rate: Fraction
+    claimed: Fraction
+    currency: str
+    places: int
+    code: str | None
+
+
+def _result(sale: _Sale, allowed: bool, said: str) -> SalesTaxResult:
+    exact, places = sale.base * sale.rate, sale.places
+    right, computed = agrees(sale.claimed, exact, places), rounded(exact, places)
+    rule = f"tax = amount x rate, rounded half up to {places} decimals of {sale.currency}"
     return SalesTaxResult(
         status=standing(right and allowed),
-        message=_message(claimed, computed, places, right, said),
-        rule=f"tax = amount x rate, rounded half up to {places} decimals of {currency}"
-        + (f"; {SOURCE}" if code else ""),
+        message=_message(sale.claimed, computed, places, right, said),
+        rule=f"{rule}; {SOURCE}" if sale.code else rule,
         by_hand=(
             *((said,) if said else ()),
-            f"{money(base, places)} x {percent(chosen)} = {money(exact, places)}",
+            f"{money(sale.base, places)} x {percent(sale.rate)} = {money(exact, places)}",
             f"rounded half up: {money(computed, places)}",
         ),
-        amount=exactly(base, places),
-        rate=rounded(chosen, 8),
-        claimed_tax=exactly(claimed, places),
+        amount=exactly(sale.base, places),
+        rate=rounded(sale.rate, 8),
+        claimed_tax=exactly(sale.claimed, places),
         computed_tax=computed,
-        difference=exactly(claimed - Fraction(computed), places),
-        total=rounded(base + Fraction(computed), places),
-        place=code,
+        difference=exactly(sale.claimed - Fraction(computed), places),
+        total=exactly(sale.base + Fraction(computed), places),
+        place=sale.code,
     )
 
 

@@ -1,10 +1,13 @@
 """The table of limitation periods: how its lines read, and which of them holds for a claim.
 
 A line in capitals names a place and the book that the lines below cite. Each of them is `claim period section`; the
-period is in years, or in months with `m`; a section that starts with `=` is of another book. `since=` and `before=` are
-the days of the incident that it holds for, `latest=` a day that the period never passes, `year_end` has it start with
-the end of the year. After `|` stands what else has to be looked at: when it starts if not with the incident, and who
-has more or less time. Sections are cited as they stand in 2026.
+period is in years, or in months with `m`; a section that starts with `=` is of another book.
+- `since=` and `before=`: the days of the incident that it holds for.
+- `latest=`: a day that the period never passes.
+- `short=`: the years of some of these claims, which the dates do not tell from the others.
+- `year_end`: the period starts with the end of the year.
+After `|` stands what else has to be looked at: when it starts if not with the incident, and who has more or less time.
+Sections are cited as they stand in 2026.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +17,7 @@ from typing import NamedTuple
 
 from qwed_legal._limitations import elsewhere, states_a_to_i, states_k_to_n, states_n_to_o, states_p_to_w
 
+_MARKS = ("since", "before", "latest", "short")
 _TABLES = (states_a_to_i, states_k_to_n, states_n_to_o, states_p_to_w, elsewhere)
 
 
@@ -27,6 +31,8 @@ class Row(NamedTuple):
     since: date = date.min
     before: date = date.max
     latest: date = date.max
+    short: int = 0
+    """Months after which some of these claims are late already; 0 where there are none."""
     year_end: bool = False
     note: str = ""
 
@@ -45,16 +51,18 @@ class Row(NamedTuple):
 def _row(place: str, book: str, line: str) -> Row:
     said, _, note = line.partition(" | ")
     claim, period, *words = said.split()
-    days = dict(word.split("=") for word in words if word.split("=")[0] in ("since", "before", "latest"))
-    cited = " ".join(word for word in words if word.split("=")[0] not in days and word != "year_end")
+    marks = dict(word.split("=") for word in words if word.split("=")[0] in _MARKS)
+    cited = " ".join(word for word in words if word.split("=")[0] not in marks and word != "year_end")
+    short = int(marks.pop("short", "0")) * 12
     return Row(
         place,
         claim,
         int(period[:-1]) if period.endswith("m") else int(period) * 12,
         cited[1:] if cited.startswith("=") else f"{book} {cited}",
+        short=short,
         year_end="year_end" in words,
         note=note,
-        **{name: date.fromisoformat(day) for name, day in days.items()},
+        **{name: date.fromisoformat(day) for name, day in marks.items()},
     )
 
 

@@ -5,7 +5,7 @@ US-AL Ala. Code
 breach_of_contract 6 6-2-34(9) | under seal 10 years, 6-2-33
 breach_of_oral_contract 6 6-2-34(9)
 personal_injury 2 6-2-38(l)
-property_damage 6 6-2-34
+property_damage 6 6-2-34 short=2 | trespass; by negligence 2 years, 6-2-38(l)
 fraud 2 6-2-38(l) | from discovery, 6-2-3
 defamation 2 6-2-38(k)
 medical_malpractice 2 6-5-482 | or six months from discovery, at most four years
@@ -114,7 +114,8 @@ breach_of_contract 5 95.11(2)
 breach_of_oral_contract 4 95.11(3)
 personal_injury 4 95.11(3) before=2023-03-25
 personal_injury 2 95.11, Laws of Florida 2023-15 since=2023-03-25 | founded on negligence
-property_damage 4 95.11(3) before=2023-03-25 | injury to personal property
+property_damage 4 95.11(3) before=2023-03-25
+property_damage 4 95.11(3) since=2023-03-25 short=2 | founded on negligence 2 years
 fraud 4 95.11(3) | from discovery, at most twelve years
 defamation 2 95.11
 medical_malpractice 2 95.11 | from discovery, at most four years
@@ -171,7 +172,7 @@ product_liability 2 5/13-213 | from discovery
 open_account 5 5/13-205
 sale_of_goods 4 =810 ILCS 5/2-725
 US-IN Ind. Code
-breach_of_contract 10 34-11-2-11 | for the payment of money 6 years, 34-11-2-9
+breach_of_contract 10 34-11-2-11 short=6 | for the payment of money 6 years, 34-11-2-9
 breach_of_oral_contract 6 34-11-2-7
 personal_injury 2 34-11-2-4
 property_damage 2 34-11-2-4 | of personal property; of real property 6 years, 34-11-2-7
