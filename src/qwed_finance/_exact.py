@@ -115,8 +115,9 @@ def within(value: Decimal) -> Decimal:
 
 
 def rounded(value: Decimal, decimals: int) -> Decimal:
-    """Half up, which is away from zero."""
-    return FINE.quantize(value, ONE.scaleb(-decimals))
+    """Half up, which is away from zero; what is off a tie by less than it may be off at all is that tie."""
+    nudged = FINE.add(value, SLACK.copy_sign(value)) if value else value
+    return FINE.quantize(nudged, ONE.scaleb(-decimals))
 
 
 def brief(value: Decimal) -> str:
