@@ -1,0 +1,179 @@
+"""Structure: every member has its form, and none is there that nobody checks."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from qwed.packs.reading import number_of
+from qwed.packs.result import Unreadable
+from qwed_ucp.document import MOST_ENTRIES, MOST_LINES, Defect, Document, Entry, Kind, Line
+from qwed_ucp.result import GuardFinding
+
+NAME = "structure"
+TYPES = ("subtotal", "items_discount", "discount", "fulfillment", "tax", "fee", "total")
+_ONCE = ("subtotal", "total")
+_TAKEN_OFF = frozenset({"discount", "items_discount"})
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+OF_A_DOCUMENT = _names(
+    "actions adjustments attribution billing_address buyer cart_id checkout_id context continue_url created_at "
+    "currency customer discounts expires_at fulfillment id label line_items links messages order payment "
+    "permalink_url policies shipping_address signals status tax_rate totals ucp updated_at"
+)
+_OF_A_LINE = _names(
+    "currency description id image_url item name parent_id price product_id quantity sku status subtotal "
+    "tax_rate title total totals variant"
+)
+_OF_AN_ITEM = _names("id title price image_url quantity_unit unit_price name sku description")
+_OF_A_TOTAL = _names("amount currency description display_text label lines rate title type")
+_MOST_QUANTITY = Decimal(10**9)
+
+
+class Shape:
+    """Reads a document in its simple form; what is unknown is a defect, or a warning where that is allowed."""
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        self.warnings: list[str] = []
+
+    def read(self, members: Mapping[str, Any], kind: Kind) -> Document:
+        """The document."""
+        self.known(members, OF_A_DOCUMENT, "the document")
+        lines = [
+            self._line(each, f"line_items[{at}]") for at, each in enumerate(_listed(members, "line_items", MOST_LINES))
+        ]
+        entries = [
+            self._entry(each, f"totals[{at}]") for at, each in enumerate(_listed(members, "totals", MOST_ENTRIES))
+        ]
+        _require_once(lines, entries)
+        if "currency" not in members:
+            raise Defect("`currency` is missing: write a code of ISO 4217 such as `USD`")
+        return Document(
+            kind=kind,
+            currency=members["currency"],
+            status=members.get("status"),
+            lines=tuple(lines),
+            entries=tuple(entries),
+            members=members,
+            minor=False,
+            strict=self.strict,
+            warnings=tuple(self.warnings),
+        )
+
+    def known(self, members: Mapping[str, Any], names: frozenset[str], where: str) -> None:
+        """A defect, or a warning, where a member is not known here."""
+        strange = next((name for name in members if name not in names), None)
+        if strange is not None:
+            self.object(f"{where} has an unknown member `{str(strange)[:60]}`")
+
+    def object(self, what: str) -> None:
+        """A defect where unknown members are not allowed; otherwise a warning."""
+        if self.strict:
+            raise Defect(f"{what}, which nobody checks: leave it out, or verify with `strict_mode=False`")
+        self.warnings.append(what)
+
+    def _line(self, members: Any, at: str) -> Line:
+        if not isinstance(members, dict):
+            raise Defect(f"`{at}` must be an object with `id`, `quantity` and `price`")
+        self.known(members, _OF_A_LINE, f"`{at}`")
+        if "id" not in members:
+            self.object(f"`{at}` has no `id`")
+        priced = _priced(members, at)
+        if priced is not members:
+            self.known(priced, _OF_AN_ITEM, f"`{at}.item`")
+        price = amount(priced, "price", at)
+        if price < 0:
+            raise Defect(f"`{at}.price` is negative: what is taken off is a discount")
+        rows = _listed(members, "totals", MOST_ENTRIES) if members.get("totals") is not None else []
+        entries = [self._entry(each, f"{at}.totals[{row}]") for row, each in enumerate(rows)]
+        return Line(_id(members.get("id", at), at), quantity(members, at), price, tuple(entries), at, members)
+
+    def _entry(self, members: Any, at: str) -> Entry:
+        if not isinstance(members, dict):
+            raise Defect(f"`{at}` must be an object with `type` and `amount`")
+        self.known(members, _OF_A_TOTAL, f"`{at}`")
+        type_ = members.get("type")
+        if type_ not in TYPES:
+            raise Defect(f"`{at}.type` must be one of {', '.join(TYPES)}")
+        found = amount(members, "amount", at)
+        if found < 0 and type_ != "total":
+            raise Defect(
+                f"`{at}.amount` is negative: a discount is taken off by its type, and nothing else is negative"
+            )
+        return Entry(type_, found.copy_negate() if type_ in _TAKEN_OFF and found else found, at, members)
+
+
+def _priced(members: Mapping[str, Any], at: str) -> Mapping[str, Any]:
+    item = members.get("item")
+    if item is None:
+        return members
+    if not isinstance(item, dict) or "price" in members:
+        raise Defect(f"`{at}` must have one price, in `price` or in `item.price`")
+    return item
+
+
+def _listed(members: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    found = members.get(name)
+    if not isinstance(found, list | tuple):
+        raise Defect(f"`{name}` must be a list")
+    if len(found) > most:
+        raise Unreadable(f"`{name}` has more than {most} rows, split the document")
+    return list(found)
+
+
+def _id(value: Any, at: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip() or len(str(value)) > 200:
+        raise Defect(f"`{at}.id` must be a text that is not blank")
+    return str(value)
+
+
+def amount(members: Mapping[str, Any], name: str, at: str) -> Decimal:
+    """An amount of the document, exactly."""
+    if name not in members:
+        raise Defect(f"`{at}.{name}` is missing")
+    try:
+        return number_of(f"{at}.{name}", members[name])
+    except Unreadable as wrong:
+        raise Defect(str(wrong)) from None
+
+
+def quantity(members: Mapping[str, Any], at: str) -> Decimal:
+    """A positive whole number."""
+    found = amount(members, "quantity", at)
+    if found != found.to_integral_value() or not 1 <= found <= _MOST_QUANTITY:
+        raise Defect(f"`{at}.quantity` must be a whole number of at least 1")
+    return found
+
+
+def require_distinct(lines: Iterable[Line]) -> None:
+    """A Defect where two lines have one id."""
+    many = Counter(each.id for each in lines)
+    twice = next((name for name, count in many.items() if count > 1), None)
+    if twice is not None:
+        raise Defect(f"`line_items` has the id `{twice[:60]}` twice")
+
+
+def _require_once(lines: list[Line], entries: list[Entry]) -> None:
+    require_distinct(lines)
+    types = Counter(each.type for each in entries)
+    if not types["total"]:
+        raise Defect("`totals` has no `total`")
+    double = next((name for name in _ONCE if types[name] > 1), None)
+    if double is not None:
+        raise Defect(f"`totals` has `{double}` twice")
+
+
+def look(document: Document) -> GuardFinding:
+    """What was found when the document was read."""
+    details = {
+        "form": "ucp" if document.minor else "simple",
+        "line_items": len(document.lines),
+        "totals": len(document.entries),
+        "warnings": list(document.warnings),
+    }
+    return GuardFinding(guard_name=NAME, verified=True, details=details)
