@@ -166,6 +166,14 @@ def _tree(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
         look.report.deed(EffectKind.READ, (look.target(where, scope) if where else "") or path, node.lineno)
 
 
+def _schemas(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
+    """`ISOGuard(schemas=directory)` reads what lies there; without it, nothing but what the package brings."""
+    where = word_of(node, "schemas", 0)
+    none = isinstance(where, ast.Constant) and where.value is None
+    if (where is not None and not none) or spread(node):
+        look.report.deed(EffectKind.READ, (look.target(where, scope) if where else "") or path, node.lineno)
+
+
 Handler = Callable[[Look, ast.Call, Scope, str], None]
 BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("open", "io.open", "builtins.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"), _opens),
@@ -180,6 +188,7 @@ BY_NAME: dict[str, Handler] = {
     "xml.etree.ElementTree.ElementTree": _tree,
     "xml.etree.ElementTree.canonicalize": _reads_if_told("from_file"),
     "argparse.ArgumentParser": _reads_if_told("fromfile_prefix_chars"),
+    "qwed_finance.ISOGuard": _schemas,
     "pathlib.Path().replace": _replaces,
     "argparse.FileType": _file_type,
     **dict.fromkeys(("fileinput.input", "fileinput.FileInput"), _edits),

@@ -10,7 +10,9 @@ HARMLESS qwed_sdk.: guards.system_guard.SystemGuard guards.config_guard.ConfigGu
 NETWORK qwed_sdk.: QWEDClient QWEDAsyncClient QWEDAgentClient
 HARMLESS qwed_legal.: DeadlineGuard CitationGuard LiabilityGuard JurisdictionGuard StatuteOfLimitationsGuard
  ProvenanceGuard FairnessGuard LegalGuard
-HARMLESS qwed_finance.: FinanceVerifier ISOGuard
+HARMLESS qwed_finance.: FinanceVerifier
+READ qwed_finance.: ISOGuard
+READ qwed_finance().: _schemas __init__ __class__ __dict__
 HARMLESS qwed_ucp.: UCPVerifier
 HARMLESS qwed_tax.: TaxVerifier
 PROCESS sympy.: preview printing.preview print_gtk printing.gtk utilities.autowrap
