@@ -72,7 +72,7 @@ class Buyer(AgentExecutor):
         told = context.message
         headers = {name: str(value) for name, value in MessageToDict(told.metadata).items()}
         # Nothing is encrypted here, and reading every authority there is takes longer than the rest.
-        async with httpx.AsyncClient(headers=headers, timeout=20, verify=False) as http:
+        async with httpx.AsyncClient(headers=headers, timeout=60, verify=False) as http:
             self.card = self.card or await A2ACardResolver(http, self.proxy).get_agent_card()
             client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(self.card)
             report = await _reported(client, told)
@@ -137,7 +137,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         options = Options(name="clerk", upstream=clerk_url, public_url=proxy_url, principal_id="ops", recheck=0)
         stack.enter_context(served(_between(options, gate, home, agents), at_proxy))
         portal = stack.enter_context(start_blocking_portal())
-        http = httpx.AsyncClient(timeout=20)
+        http = httpx.AsyncClient(timeout=60)
         client = portal.call(_client_of, buyer_url, http)
         yield Scene(portal, gate, client, clerk, agents["clerk"].agent_id, agents)
         portal.call(http.aclose)

@@ -95,7 +95,7 @@ def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
         with store._browse_lock:  # what a reader of a long page holds while the database works
             asking = threading.Thread(target=decide)
             asking.start()
-            in_time = decided.wait(10)
+            in_time = decided.wait(60)
         asking.join()
     assert in_time
 

@@ -186,9 +186,9 @@ def test_a_job_that_was_to_end_with_the_first_failure_does_so_after_a_restart() 
         batch = read_batch({"items": items, "options": {"fail_fast": True}}, actor, services)
         assert isinstance(batch, Batch)
         kept = [sealed_item(batch.job, item, services) for item in batch.items]
-        services.store.add_job(batch.job, kept).block(10)
+        services.store.add_job(batch.job, kept).block(60)
         failed = batch.items[0]._replace(state="completed", result='{"status": "FAILED"}')
-        services.store.finish_item(sealed_item(batch.job, failed, services)).block(10)
+        services.store.finish_item(sealed_item(batch.job, failed, services)).block(60)
         bell = services.doorbells.wait(batch.job.job_id)
         gate.get_batch_status(batch.job.job_id)
         bell.wait(30)
@@ -257,7 +257,7 @@ def test_who_sends_many_jobs_at_once_has_no_more_of_them_open(tmp_path: Path, mo
                 walk.close()
         finally:
             own.close()
-        store.durable().block(10)
+        store.durable().block(60)
 
 
 @spec("B")
@@ -286,7 +286,7 @@ def test_who_leaves_the_line_takes_no_turn_along() -> None:
             await asyncio.sleep(0)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)
-        await asyncio.wait_for(stays, 5)
+        await asyncio.wait_for(stays, 60)
         return "served"
 
     assert asyncio.run(served()) == "served"
@@ -319,7 +319,7 @@ def test_closing_wakes_whoever_waits_for_a_batch(tmp_path: Path) -> None:
     while gate.services.store.find_job(job_id[0]) is None and time.monotonic() < until:
         pass
     gate.close()
-    assert ended.wait(10)
+    assert ended.wait(60)
 
 
 def pigeons(name: str, count: int = 7) -> str:

@@ -120,7 +120,7 @@ class Scene:
         self._clients: dict[Any, Client] = {}
         self._http: list[httpx.AsyncClient] = []
         # Nothing is encrypted here, and reading every authority there is takes longer than the rest.
-        self.plain = httpx.Client(timeout=20, verify=False)
+        self.plain = httpx.Client(timeout=60, verify=False)
 
     def clear(self) -> None:
         self.kernel.asked.clear()
@@ -145,7 +145,7 @@ class Scene:
 
     async def _made(self, binding: str, streaming: bool, headers: Mapping[str, str]) -> Client:
         spelt = {name.replace("_", "-"): value for name, value in headers.items()}
-        http = httpx.AsyncClient(headers=spelt, timeout=20, verify=False)
+        http = httpx.AsyncClient(headers=spelt, timeout=60, verify=False)
         self.keep(http)
         config = ClientConfig(supported_protocol_bindings=[binding], streaming=streaming, httpx_client=http)
         return await create_client(self.url, client_config=config)

@@ -31,5 +31,5 @@ def dead(handles: list[int]) -> None:
     for handle in handles:
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
-        assert waiting.poll(10_000)
+        assert waiting.poll(60_000)
         os.close(handle)

@@ -361,7 +361,7 @@ def _runs(mark: str) -> bool:
 
 def _until(condition: Any) -> None:
     tick = threading.Event()
-    for _ in range(1000):
+    for _ in range(6000):
         if condition():
             return
         tick.wait(0.01)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -64,13 +65,14 @@ class Session:
         return self.portal.start_task_soon(lambda: verb(*given, **named))
 
 
-def until(holds: Callable[[], T | None], seconds: float = 20) -> T:
-    """What comes about in another process."""
-    ends = time.monotonic() + seconds
+def until(holds: Callable[[], T | None], seconds: float = 60) -> T:
+    """What comes about in another process, which is not kept from its work by how often this one looks."""
+    ends, tick = time.monotonic() + seconds, threading.Event()
     while time.monotonic() < ends:
         found = holds()
         if found:
             return found
+        tick.wait(0.002)
     raise AssertionError("it did not come about")
 
 

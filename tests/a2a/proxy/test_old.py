@@ -19,7 +19,7 @@ def old_client(scene: Scene, *, streaming: bool) -> Client:
     card.supported_interfaces[0].protocol_version = "0.3"
 
     async def made() -> Client:
-        http = httpx.AsyncClient(timeout=20)
+        http = httpx.AsyncClient(timeout=60)
         scene.keep(http)
         return ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card)
 

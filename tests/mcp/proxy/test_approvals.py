@@ -63,10 +63,10 @@ def test_a_call_waits_for_the_person_who_approves_it(patient: Session, api: http
 
     arguments = {"path": "notes.txt", "content": "one"}
     call = patient.begin(patient.client.call_tool, "write_file", arguments, progress_callback=hear)
-    told = heard.get(timeout=20)
+    told = heard.get(timeout=60)
     assert told.startswith("waiting for approval apr_")
     _approve(api, told.rpartition(" ")[2])
-    result = call.result(timeout=20)
+    result = call.result(timeout=60)
     assert not result.is_error, text_of(result)
     assert result.structured_content["arguments"] == arguments
 

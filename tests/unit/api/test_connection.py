@@ -47,11 +47,9 @@ class Street:
 
 
 async def until(done: Callable[[], bool]) -> None:
-    for _ in range(20_000):
-        if done():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it did not come to that")
+    async with asyncio.timeout(60):
+        while not done():  # noqa: ASYNC110 - what happens on the other side has no event to wait for
+            await asyncio.sleep(0)
 
 
 async def _app(scope: Any, _receive: Any, send: Any) -> None:

@@ -204,7 +204,7 @@ class Looking:
         self._now = 0
         self.most = 0
         self._lock = threading.Lock()
-        self._two = threading.Barrier(2, timeout=20)
+        self._two = threading.Barrier(2, timeout=60)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

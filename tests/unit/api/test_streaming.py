@@ -86,14 +86,14 @@ def streams() -> Streams:
 
 
 async def until(done: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not done():  # noqa: ASYNC110 - what happens on the other side has no event to wait for
             await asyncio.sleep(0.001)
 
 
 def play(act: Callable[[], Awaitable[None]]) -> None:
     async def run() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await act()
 
     asyncio.run(run())

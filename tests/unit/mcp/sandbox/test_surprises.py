@@ -46,7 +46,7 @@ def tools(bwrap: str, program: bytes | None = None) -> Tools:
 
 def until(condition: object) -> None:
     tick = threading.Event()
-    for _ in range(1000):
+    for _ in range(6000):
         if condition():  # type: ignore[operator]
             return
         tick.wait(0.01)
