@@ -15,6 +15,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
+from tests.support.mcp_upstream import BEGUN, CANCELLED
+
 T = TypeVar("T")
 PROXY = (str(Path(sys.executable).with_name("qwed-mcp")), "proxy")
 NAME = "served"
@@ -63,6 +65,14 @@ class Session:
 
     def begin(self, verb: Any, *given: Any, **named: Any) -> "Future[Any]":
         return self.portal.start_task_soon(lambda: verb(*given, **named))
+
+    def cancel(self, **arguments: Any) -> None:
+        """Make a call that is never answered, and cancel it once it has reached the server, which hears of that too."""
+        begun, cancelled = (self.log.read_text().count(said) for said in (BEGUN, CANCELLED))
+        call = self.begin(self.client.call_tool, "read_forever", arguments)
+        until(lambda: self.log.read_text().count(BEGUN) > begun)
+        call.cancel()
+        until(lambda: self.log.read_text().count(CANCELLED) > cancelled)
 
 
 def until(holds: Callable[[], T | None], seconds: float = 60) -> T:
