@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import figures, tables
+from tests.support import authorities, figures, tables
 from tests.support.server import Server
 from tests.support.workers import end_workers
 
@@ -27,6 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     figures.register(config)
     _take_the_time_it_takes()
+    authorities.trust_one()
+    # Nothing that is made while tests are collected is garbage before they have run.
+    gc.disable()
     # A shell has what it runs in the background ignore these, and the programs that tests start would ignore them too.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -55,6 +58,7 @@ def pytest_collection_finish() -> None:
     # What was collected stays to the end; looking through it for garbage again and again takes longer than many tests.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
