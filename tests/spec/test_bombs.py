@@ -49,7 +49,7 @@ def of_the_engines(server: Server) -> tuple[int, list[int]]:
 @spec("2.1")
 @pytest.mark.parametrize("bomb", list(bombs()), ids=lambda bomb: bomb.name)
 def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None:
-    body = {**bomb.body, "options": {"timeout_ms": SECONDS * 1000}}
+    body = {**bomb.sent(), "options": {"timeout_ms": SECONDS * 1000}}
     with httpx.Client(base_url=yard.base_url, headers={"X-API-Key": yard.owner_key}, timeout=3 * SECONDS) as api:
         answer = api.post(f"/verify/{bomb.engine}", json=body)
         assert api.get("/health").status_code == 200

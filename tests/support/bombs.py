@@ -4,7 +4,7 @@ import base64
 import random
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 
@@ -14,6 +14,14 @@ class Bomb(NamedTuple):
     name: str
     engine: str
     body: dict[str, Any]
+    file: Callable[[], bytes] | None = None
+    """Packed when it is sent: that takes a while."""
+
+    def sent(self) -> dict[str, Any]:
+        """The whole request."""
+        if self.file is None:
+            return self.body
+        return {**self.body, "content_base64": base64.b64encode(self.file()).decode()}
 
 
 def _math(name: str, expression: str, **more: Any) -> Bomb:
@@ -22,10 +30,6 @@ def _math(name: str, expression: str, **more: Any) -> Bomb:
 
 def _logic(name: str, query: str) -> Bomb:
     return Bomb(name, "logic", {"query": query})
-
-
-def _encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
 
 
 def bombs() -> Iterator[Bomb]:
@@ -87,20 +91,18 @@ def _texts() -> Iterator[Bomb]:
 
 
 def _files() -> Iterator[Bomb]:
-    yield _stats("a million rows", b"a\n" + b"1\n" * 1_000_000, "correlation of a and a > 2")
-    yield _stats("many columns", (",".join(f"c{n}" for n in range(50_000)) + "\n").encode() * 2, "rows = 99")
-    yield _stats("an open quote", b'a\n"' + b"x" * 5_000_000, "rows = 99")
-    yield _stats("nested JSON", b"[" * 100_000, "rows = 99")
-    yield _stats("a gzip of zeros", zlib.compress(bytes(50_000_000), 9), "rows = 99")
-    yield Bomb(
-        "a large picture", "image", {"claim": "width = 1", "content_base64": _encoded(_png(60_000, 60_000, 100))}
-    )
-    yield Bomb("zeros for pixels", "image", {"claim": "width = 1", "content_base64": _encoded(_png(12_000, 12_000, 0))})
-    yield Bomb("a chunk of text", "image", {"claim": "width = 2", "content_base64": _encoded(_text_bomb())})
+    yield _stats("a million rows", lambda: b"a\n" + b"1\n" * 1_000_000, "correlation of a and a > 2")
+    yield _stats("many columns", lambda: (",".join(f"c{n}" for n in range(50_000)) + "\n").encode() * 2, "rows = 99")
+    yield _stats("an open quote", lambda: b'a\n"' + b"x" * 5_000_000, "rows = 99")
+    yield _stats("nested JSON", lambda: b"[" * 100_000, "rows = 99")
+    yield _stats("a gzip of zeros", lambda: zlib.compress(bytes(50_000_000), 9), "rows = 99")
+    yield Bomb("a large picture", "image", {"claim": "width = 1"}, lambda: _png(60_000, 60_000, 100))
+    yield Bomb("zeros for pixels", "image", {"claim": "width = 1"}, lambda: _png(12_000, 12_000, 0))
+    yield Bomb("a chunk of text", "image", {"claim": "width = 2"}, _text_bomb)
 
 
-def _stats(name: str, data: bytes, claim: str) -> Bomb:
-    return Bomb(name, "stats", {"query": claim, "content_base64": _encoded(data)})
+def _stats(name: str, file: Callable[[], bytes], claim: str) -> Bomb:
+    return Bomb(name, "stats", {"query": claim}, file)
 
 
 def _pigeons(count: int) -> str:

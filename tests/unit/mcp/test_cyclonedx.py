@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from qwed_mcp.observability.cyclonedx import SPEC_VERSIONS, to_cyclonedx
 from qwed_mcp.observability.installed import BEHIND, package_of
 
 ROOT = Path(__file__).resolve().parents[3]
-VALIDATORS = {version: JsonStrictValidator(SchemaVersion.from_version(version)) for version in SPEC_VERSIONS}
 NAMES = [
     "math",
     "logic",
@@ -31,8 +31,14 @@ NAMES = [
 TOOLS = ["execute_python_code", "mcp__files__read_file"]
 
 
+@cache
+def validator(version: str) -> JsonStrictValidator:
+    """Made when it is asked for: that takes longer than collecting the tests of a directory."""
+    return JsonStrictValidator(SchemaVersion.from_version(version))
+
+
 def wrong_with(bom: dict[str, Any]) -> object:
-    return VALIDATORS[bom["specVersion"]].validate_str(json.dumps(bom))
+    return validator(bom["specVersion"]).validate_str(json.dumps(bom))
 
 
 def made(**given: Any) -> dict[str, Any]:
