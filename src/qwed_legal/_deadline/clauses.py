@@ -69,6 +69,8 @@ _MOST = 3
 
 def read_clauses(words: tuple[str, ...]) -> Clauses | None:
     """What the words say; None where they are not read wholly or say one thing twice."""
+    if not _balanced(words):
+        return None
     rest, found = " ".join(word for word in words if word not in _MARKS), Clauses()
     for _ in range(_MOST):
         if not rest:
@@ -79,6 +81,12 @@ def read_clauses(words: tuple[str, ...]) -> Clauses | None:
             return None
         rest, found = rest[taken[0].end() :], merged
     return found if not rest else None
+
+
+def _balanced(words: tuple[str, ...]) -> bool:
+    """Whether every parenthesis is closed before the next one opens."""
+    marks = "".join(word for word in words if word in "()")
+    return marks.replace("()", "") == ""
 
 
 def _merged(one: Clauses, other: Clauses) -> Clauses | None:
