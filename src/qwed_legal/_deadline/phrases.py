@@ -26,6 +26,12 @@ _LEADS = {
 }
 LEADS = {phrase: lead for lead, phrases in _LEADS.items() for phrase in phrases.split("|")}
 
+_DATES = (
+    "the date that is|the date which is|the date falling|the day that is|the day falling|a date|the date|"
+    "close of business on|the close of business on|the end of the day on|the end of business on"
+)
+DATES = dict.fromkeys(_DATES.split("|"), True)
+"""What may stand before or after the lead and changes nothing."""
 _FRAMES = (
     "a period of|the period of|period of|a term of|the term of|a further|a total of|the|a maximum of|exactly|the next"
 )
@@ -33,7 +39,10 @@ FRAMES = dict.fromkeys(_FRAMES.split("|"), True)
 """What may stand between the lead and the length and changes nothing."""
 
 CALENDAR = dict.fromkeys(("calendar", "consecutive", "running", "natural", "civil"), True)
-BUSINESS = dict.fromkeys(("business", "working", "work", "court", "biz"), False) | {"banking": True, "bank": True}
+BUSINESS = dict.fromkeys(("business", "working", "work", "court", "biz", "bus"), False) | {
+    "banking": True,
+    "bank": True,
+}
 """Whether they are banking days."""
 
 _UNITS = (
@@ -51,12 +60,10 @@ DAYS = frozenset({"day", "days"})
 CALENDAR_UNITS = frozenset({"day", "days", "week", "weeks", "month", "months"})
 """Those that `calendar` may stand before: a calendar year or quarter is one that begins with January."""
 
-_NOUNS = (
-    "period|time|term|deadline|window|limit|notice|notice period|written notice|grace period|cure period|"
-    "time limit|time period|payment term|payment terms|payment period|in total|at the latest|maximum|at most"
-)
-NOUNS = dict.fromkeys(_NOUNS.split("|"), True)
-"""What may stand after the length and changes nothing."""
+NOUNS = frozenset(("period", "periods", "time", "term", "terms", "deadline", "window", "limit", "notice", "extension"))
+"""What may stand after the length and changes nothing, with words before it: `cooling off period`, `written notice`."""
+ADDED = dict.fromkeys(("in total", "at the latest", "maximum", "at most", "max"), True)
+MOST_BEFORE_NOUN = 4
 
 _AFTER = (
     "after|from|of|following|since|post|from and after|as from|counted from|counting from|calculated from|"
