@@ -18,6 +18,9 @@ class Standing(StrEnum):
     UNVERIFIABLE = "UNVERIFIABLE"
 
 
+_FEW = 10**18
+
+
 class Unreadable(ValueError):
     """Nothing can be said about this input; the message says what to write, `known` what there is to choose from."""
 
@@ -80,4 +83,12 @@ def unknown(what: str, given: object, known: Iterable[str]) -> Unreadable:
     """To be raised where `given` names no `what` that there is a table for."""
     listed = tuple(known)
     shown = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
-    return Unreadable(f"unknown {what} `{str(given)[:60]}`: known are {shown}", listed)
+    return Unreadable(f"unknown {what} `{_short(given)}`: known are {shown}", listed)
+
+
+def _short(given: object) -> str:
+    """Of a text its beginning; of a number its digits where there are few, since Python refuses to write very many."""
+    if isinstance(given, str):
+        return given[:60]
+    small = isinstance(given, bool | float | None) or (isinstance(given, int) and -_FEW < given < _FEW)
+    return str(given) if small else type(given).__name__
