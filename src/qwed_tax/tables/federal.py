@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -105,6 +106,7 @@ class Step(NamedTuple):
     rate: Fraction
 
 
+@cache
 def schedule(year: int, status: str) -> tuple[Step, ...]:
     """The tax on taxable income, as the tax rate schedules of Form 1040 print it."""
     return _steps(0, federal(year, status).ends)[1:]
@@ -129,6 +131,7 @@ def withheld_deduction(year: int, status: str) -> int:
     return _WITHHELD_2025[known] if year == 2025 else FEDERAL[year, known].deduction
 
 
+@cache
 def withholding(year: int, status: str, checked: bool) -> tuple[Step, ...]:
     """The annual schedule of Publication 15-T, section 1: standard, or with the box of step 2(c) checked."""
     known = on_w4(status)
