@@ -8,7 +8,7 @@ import pytest
 from qwed_tax import TaxVerifier
 from tests.support.figures import Figure, campaign
 
-FEW, ALL = 150, 10_000
+FEW, ALL = 80, 10_000
 VERIFIER = TaxVerifier()
 
 RATES = (10, 12, 22, 24, 32, 35, 37)

@@ -1,0 +1,135 @@
+"""StatuteOfLimitationsGuard: the last day is in time, the day after is not, and what no table says is unverifiable."""
+
+from datetime import date, datetime
+from decimal import Context, localcontext
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from qwed.engines.packs import plain
+from qwed.packs.result import Standing
+from qwed_legal import StatuteOfLimitationsGuard
+from qwed_legal._limitations.places import PLACES
+from qwed_legal._limitations.rows import ROWS
+from qwed_legal.limitations import QUESTIONS, LimitationsResult
+from tests.support.tables import each, rows
+
+MAIN = ("breach_of_contract", "breach_of_oral_contract", "personal_injury", "property_damage")
+
+
+def name(row: dict[str, Any]) -> str:
+    return " ".join(str(value)[:40] for value in row["values"].values())
+
+
+def asked(row: dict[str, Any]) -> LimitationsResult:
+    return StatuteOfLimitationsGuard().verify(**row["values"])
+
+
+def require_computed(found: LimitationsResult, row: dict[str, Any]) -> None:
+    assert found.limitation_period_years == row["years"], found.message
+    assert str(found.expiration_date) == row["expiration"], found.message
+    assert found.days_remaining == row["days"]
+    assert found.statute
+    assert found.statute in found.rule
+    assert row["expiration"] in found.by_hand[-1]
+
+
+@each("row", rows("limitations_true.jsonl"), ids=name)
+def test_a_filing_within_the_period_is_in_time(row):
+    found = asked(row)
+    assert found.status is Standing.VERIFIED, found.message
+    require_computed(found, row)
+
+
+@each("row", rows("limitations_false.jsonl"), ids=name)
+def test_a_filing_after_the_last_day_or_a_wrong_period_is_refused(row):
+    found = asked(row)
+    assert found.status is Standing.FAILED, found.message
+    require_computed(found, row)
+
+
+@each("row", rows("limitations_hostile.jsonl"), ids=name)
+def test_what_cannot_be_known_is_unverifiable_and_says_what_to_write(row):
+    found = asked(row)
+    assert found.status is Standing.UNVERIFIABLE, found.message
+    assert row["says"] in found.message
+    assert len(found.message) < 600
+
+
+NASTY = (None, True, [], {}, "", "x" * 10_000, float("nan"), 1e308, b"1", object(), 2**20_000, date.max, date.min)
+
+
+@pytest.mark.parametrize("value", NASTY, ids=lambda value: type(value).__name__)
+def test_no_value_of_any_argument_raises(value):
+    honest = dict(zip(QUESTIONS[0].required, ("fraud", "CA", "2022-01-01", "2023-01-01"), strict=True))
+    for place in QUESTIONS[0].takes:
+        assert isinstance(QUESTIONS[0].ask(**(honest | {place: value})), LimitationsResult)
+    assert isinstance(QUESTIONS[0].ask(*[value] * 4), LimitationsResult)
+
+
+def test_the_published_call_takes_days_as_they_come():
+    guard = StatuteOfLimitationsGuard()
+    days = [("2022-03-01", "2026-03-01"), (date(2022, 3, 1), datetime(2026, 3, 1, 23, 59))]  # noqa: DTZ001
+    for incident, filing in days:
+        found = guard.verify("breach_of_contract", "California", incident, filing)
+        assert (found.verified, found.days_remaining, found["limitation_period_years"]) == (True, 0, 4)
+        assert found.expiration_date == date(2026, 3, 1)
+    assert guard.verify("breach_of_contract", "California", "2022-03-01", "2026-03-02").days_remaining == -1
+
+
+def test_a_code_of_two_places_says_which_one_is_meant():
+    guard = StatuteOfLimitationsGuard()
+    assert guard.verify("fraud", "DE", "2022-01-01", "2023-01-01").jurisdiction == "Germany"
+    assert "write `US-DE` for Delaware" in guard.verify("fraud", "DE", "2022-01-01", "2023-01-01").message
+    assert "write `US-IN` for Indiana" in guard.verify("fraud", "in", "2022-01-01", "2023-01-01").message
+    assert guard.verify("fraud", "CA", "2022-01-01", "2023-01-01").jurisdiction == "California"
+    assert guard.verify("fraud", "Georgia", "2022-01-01", "2023-01-01").jurisdiction == "Georgia"
+    assert "England and Wales" in guard.verify("fraud", "UK", "2022-01-01", "2023-01-01").caution
+    assert "US-DE" not in guard.verify("fraud", "Germany", "2022-01-01", "2023-01-01").message
+
+
+def test_a_weekend_is_told_of_and_moves_the_last_day_only_where_that_is_asked_for():
+    guard = StatuteOfLimitationsGuard()
+    late = guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-17")
+    assert late.status is Standing.FAILED
+    assert "Saturday" in late.caution
+    assert guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-17", roll_weekends=True).verified
+    assert not guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-18", roll_weekends=True).verified
+
+
+def test_every_place_has_its_rows_and_every_state_the_main_claims():
+    assert set(ROWS) == set(PLACES)
+    states = [place for place in ROWS if place.startswith("US-") and place != "US-FEDERAL"]
+    assert len(states) == 51
+    for state in states:
+        assert set(MAIN) <= set(ROWS[state]), state
+        assert {"defamation", "libel"} & set(ROWS[state]), state
+
+
+def test_the_rows_of_a_claim_follow_each_other_and_each_cites_its_statute():
+    for claims in ROWS.values():
+        for held in claims.values():
+            assert all(row.before <= following.since for row, following in pairwise(held))
+            for row in held:
+                assert 3 <= row.months <= 360
+                assert row.short < row.months
+                assert any(letter.isdigit() for letter in row.statute)
+                assert "=" not in row.statute
+
+
+@pytest.mark.parametrize("precision", [1, 28])
+def test_a_context_that_rounds_changes_nothing(precision):
+    with localcontext(Context(prec=precision)) as context:
+        found = StatuteOfLimitationsGuard().verify("fraud", "NY", "2020-01-01", "2025-12-31", claimed_years="6.0")
+        assert found.verified
+        assert not any(context.flags.values())
+
+
+def test_a_result_is_plain_at_the_edge():
+    found = plain(StatuteOfLimitationsGuard().verify("medical_malpractice", "NY", "2020-01-10", "2022-07-11"))
+    assert (found["expiration_date"], found["limitation_period_years"], found["days_remaining"]) == (
+        "2022-07-10",
+        2.5,
+        -1,
+    )
