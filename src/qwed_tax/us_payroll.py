@@ -42,6 +42,19 @@ OPTIONS: dict[str, Any] = {
     "whole_dollars": False,
 }
 """Everything that is known of a payment beside its amount, and what it is taken for where it is not said."""
+_ALSO = {
+    "gross": "gross_pay",
+    "gross_income": "gross_pay",
+    "gross_wages": "gross_pay",
+    "wages": "gross_pay",
+    "tax_year": "year",
+    "status": "filing_status",
+    "frequency": "pay_frequency",
+    "pay_period": "pay_frequency",
+    "ytd": "ytd_wages",
+    "ytd_gross": "ytd_wages",
+}
+"""Other names that callers use."""
 
 
 @answering(PayrollResult)
@@ -49,6 +62,10 @@ def verify_us_payroll(
     gross_pay: Any = None, claims: Any = None, *, taxable_income: Any = None, **values: Any
 ) -> PayrollResult:
     """Whether every claimed part of the payslip is what the tables of its year come to."""
+    for also, name in _ALSO.items():
+        if also in values:
+            values.setdefault(name, values.pop(also))
+    gross_pay = values.pop("gross_pay") if gross_pay is None and "gross_pay" in values else gross_pay
     options = {name: values.pop(name, default) for name, default in OPTIONS.items()}
     claimed = claims_of(claims, values)
     payment = payment_of(gross_pay, options)

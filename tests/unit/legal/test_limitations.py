@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from decimal import Context, localcontext
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from qwed.engines.packs import plain
 from qwed.packs.result import Standing
 from qwed_legal import StatuteOfLimitationsGuard
 from qwed_legal._limitations.places import PLACES
-from qwed_legal._limitations.rows import ROWS
+from qwed_legal._limitations.rows import ROWS, Row
 from qwed_legal.limitations import QUESTIONS, LimitationsResult
 from tests.support.tables import each, rows
 
@@ -133,3 +134,23 @@ def test_a_result_is_plain_at_the_edge():
         2.5,
         -1,
     )
+
+
+def _cell(held: tuple[Row, ...]) -> str:
+    said = []
+    for row in held:
+        since = "" if row.since == date.min else f" since {row.since}"
+        before = "" if row.before == date.max else f" before {row.before}"
+        said.append((str(row.months // 12) if row.months % 12 == 0 else f"{row.months} months") + since + before)
+    return ", ".join(said)
+
+
+def test_the_page_prints_the_table():
+    page = Path(__file__).parents[3] / "docs" / "legal-limitations.md"
+    printed = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    columns = next(cells[1:] for cells in printed if cells[0] == "place")
+    told = {cells[0].split("`")[1]: cells[1:] for cells in printed if cells[0].endswith("`") and "`" in cells[0]}
+    assert set(told) == set(ROWS)
+    for place, claims in ROWS.items():
+        for column, cell in zip(columns, told[place], strict=False):
+            assert cell.strip() == _cell(claims.get(column.strip("`"), ())), (place, column)

@@ -81,6 +81,14 @@ def test_the_published_calls():
     assert TaxVerifier().verify_us_payroll(100_000, {"fica": 7650}, year=2024)["components"]["fica"]["verified"]
 
 
+def test_the_usual_other_names_of_arguments_are_known():
+    found = TaxVerifier().verify_us_payroll(
+        gross_wages=2000, tax_year=2025, frequency="biweekly", status="single", ytd=0, fica=153, federal_tax="161.60"
+    )
+    assert found.verified, found.message
+    assert set(found.components) == {"fica", "federal_withholding"}
+
+
 @pytest.mark.parametrize("precision", [1, 5, 28])
 def test_a_context_that_rounds_changes_nothing(precision):
     with localcontext(Context(prec=precision)) as context:
