@@ -38,6 +38,10 @@ _DENIED = re.compile(
     r"\b(?:not|never|isn't|aren't|wasn't|cannot|can't|wrong|incorrect|instead of|rather than)\b[^.;\n]*\Z",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(
+    r"(?:\b(?:at least|at most|more than|less than|under|below|above|either)\s{0,3}|\bbetween\b[^.;\n]{0,40})\Z",
+    re.IGNORECASE,
+)
 _MARKS = str.maketrans(dict.fromkeys('*`{}\\_"[]|', " "))
 _SENTENCE = re.compile(r"[.;!?](?=\s|\Z)|\n")
 ANSWER = ("final answer", "answer", "result", "therefore")
@@ -78,7 +82,10 @@ def the_one(name: str, found: Sequence[Found], text: str, *, rate: bool, inputs:
     chosen = _last_of_chain(asked, cleaned(text)) if asked else _unlabelled(rest, cleaned(text))
     if chosen is None or any(_may_differ(each, chosen) for each in rest):
         raise Unreadable(f"`{name}` says no value, or several: end it with one, as in `the answer is $1,264.14`")
-    if _DENIED.search(cleaned(text)[max(0, chosen.start - _DENIED_WITHIN) : chosen.start]):
+    before = cleaned(text)[max(0, chosen.start - _DENIED_WITHIN) : chosen.start]
+    if _VAGUE.search(before):
+        raise Unreadable(f"`{name}` says no exact value, write one such as `$1,264.14`")
+    if _DENIED.search(before):
         raise Unreadable(f"`{name}` says what the value is not: write what it is")
     return chosen.claim
 
@@ -129,8 +136,15 @@ def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
             raise Unreadable(f"the text holds more than {MOST_NUMBERS} numbers")
         connected = _CONNECTED.search(clean[max(0, each.start() - 40) : each.start()]) is not None
         label = _label(clean, each.start(), marks, found) if connected else ""
+        if found and not label and _follows(clean[found[-1].end : each.start()]):
+            label = found[-1].label
         found.append(Found(claim, each.start(), each.end(), connected, label))
     return found
+
+
+def _follows(between: str) -> bool:
+    """Whether a number is the one before it, rounded or written in another way."""
+    return bool(between.strip()) and _CHAINED.fullmatch(between) is not None
 
 
 def _labels(text: str, labels: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, int, str]]:

@@ -78,7 +78,8 @@ def account(text: str, decimals: int) -> Posed | None:
     if not 1 <= len(sentences) <= _MOST:
         raise unparsed(f"the scenario must have 1 to {_MOST} sentences")
     found = _Account(decimals)
-    for each in sentences:
+    # A limit holds from the start, wherever it is said.
+    for each in sorted(sentences, key=lambda said: not (_OVERDRAFT.search(said) or _MINIMUM.search(said))):
         found.read(each)
     return found.posed(any(re.search("sufficient|enough|approved|allowed|through", each[0]) for each in asked))
 

@@ -34,8 +34,8 @@ _PLAIN = (
 )
 _OF_LOANS = words(
     f"{_PLAIN} loan loans mortgage home car auto personal student house fixed-rate takes take took out "
-    "borrows borrow borrowed borrowing lends lent lend pay pays paid payable repaid repay month amount "
-    "principal amortized amortised fully apr payments instalments installments monthly equal level"
+    "borrows borrow borrowed borrowing lends lent lend pay pays paid payable repaid repay amount "
+    "principal amortized amortised fully apr payments instalments installments equal level"
 )
 _OF_INTEREST = words(
     f"{_PLAIN} deposit deposits deposited invest invests invested investment investing principal sum "
@@ -49,6 +49,7 @@ _OF_FLOWS = words(
 _LOANS = {
     "payment": re.compile(
         r"\bmonthly (?:mortgage |loan )?(?:payments?|instal?lments?|repayments?)\b|\bemi\b|\bpayments? per month\b"
+        r"|\bpays? (?:each|every|per|a) month\b"
     ),
     "total_interest": re.compile(r"\btotal interest(?: paid| cost| payable)?\b"),
     "total_paid": re.compile(r"\btotal (?:amount )?(?:paid|repaid|repayment|cost|of payments)\b"),

@@ -35,10 +35,11 @@ _TIMES = {
     "crores": 7,
 }
 _MONEY = {"dollars": "USD", "euros": "EUR", "pounds": "GBP", "rupees": "INR"}
+_CODES = "|".join(CURRENCIES).lower()
 AMOUNT = re.compile(
-    rf"""(?<![\w.,$])(?P<sign>[-\u2212]\s?)?(?P<before>us\$|[$\u20ac\u00a3\u00a5\u20b9]|[a-z]{{3}}\s)?\s?(?P<inner>[-\u2212])?
+    rf"""(?<![\w.,$])(?P<sign>[-\u2212]\s?)?(?P<before>us\$|[$\u20ac\u00a3\u00a5\u20b9]|(?:{_CODES})\s)?\s?(?P<inner>[-\u2212])?
         (?P<digits>{NUMBER}){_END}(?:\s?(?P<times>k|m|bn|thousand|million|billion|lakhs?|crores?)\b)?
-        (?:\s(?P<after>dollars|euros|pounds|rupees|[a-z]{{3}})\b)?""",
+        (?:\s(?P<after>dollars|euros|pounds|rupees|{_CODES})\b)?""",
     re.VERBOSE,
 )
 PERCENT = re.compile(
@@ -47,6 +48,9 @@ PERCENT = re.compile(
 )
 TERM = re.compile(r"(?<![\w.,$])(?P<many>[0-9]{1,4}(?:\.[0-9]{1,2})?)[ -](?P<unit>years?|yrs?|months?)\b(?! payments)")
 COMPOUNDED = re.compile(r"\bcompound(?:ed|ing) (?P<one>[a-z-]{5,14})\b|\b(?P<other>[a-z-]{5,14}) compounding\b")
+_SHORTER = re.compile(
+    r"\s?(?:interest |rate )?(?:per |a |each |every )?(?:months?|monthly|quarter|week|day|daily|semi)"
+)
 _WORD = re.compile(r"[a-z][a-z'-]*|[^\s\w]|\w+")
 _IGNORED = frozenset(".,:;?!'\"()")
 
@@ -83,10 +87,6 @@ def taken(pattern: re.Pattern[str], text: str) -> tuple[list[re.Match[str]], str
 def amount(match: re.Match[str]) -> Amount:
     """The amount that was found."""
     mark = _currency(match["before"]) or _currency(match["after"])
-    if (match["before"] or "").strip().isalpha() and not _currency(match["before"]):
-        raise unparsed(f"`{match['before'].strip()}` is no currency")
-    if (match["after"] or "").isalpha() and not _currency(match["after"]):
-        raise unparsed(f"`{match['after']}` is no currency")
     exact = claimed_of("amount", match["digits"]).value.scaleb(_TIMES.get(match["times"] or "", 0), FINE)
     minus = bool(match["sign"]) or bool(match["inner"])
     return Amount(FINE.minus(exact) if minus else exact, mark)
@@ -103,7 +103,9 @@ def _currency(mark: str | None) -> str:
 
 
 def percent(match: re.Match[str]) -> Decimal:
-    """The fraction that was found."""
+    """The fraction that was found; Unreadable where it is the rate of something else than a year."""
+    if _SHORTER.match(match.string, match.end()):
+        raise unparsed("a rate is understood as that of a year")
     return shift(claimed_of("rate", match["value"]).value)
 
 
