@@ -1,5 +1,6 @@
 """INTERFACES 2 and 8: `/verify` with a `type`, over HTTP: every engine, and the checks of the packs by their names."""
 
+import json
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ from tests.conftest import Asking
 from tests.spec.asking import Json
 from tests.spec.sections import spec
 from tests.spec.test_verify_endpoints import FALSE, MEMBERS, TRUE
+from tests.support.tables import DATA
 
 DEADLINE = {"signing_date": "2026-01-15", "term": "30 business days", "claimed_deadline": "2026-03-02"}
 LOAN = {"principal": 250_000, "annual_rate": "0.065", "months": 360, "llm_output": "$1,580.17"}
@@ -187,6 +189,23 @@ def test_a_secret_among_the_values_is_neither_said_back_nor_signed(api: httpx.Cl
 def test_the_same_question_has_the_same_proof_every_time(api: httpx.Client) -> None:
     first, again = (found(api, {"type": "tax", **HOLDS["tax"]}) for _ in range(2))
     assert first["proof_ref"] == again["proof_ref"] is not None
+
+
+SALARIES = (DATA / "iso20022" / "pain.001.001.09-salaries.xml").read_text()
+ENVELOPE = {"version": "2026-01-11", "capabilities": []}
+
+
+@spec("B")
+def test_a_message_and_a_checkout_find_their_pack_by_themselves(api: httpx.Client) -> None:
+    message = found(api, {"query": SALARIES})
+    assert (message["status"], message["engine"]) == ("VERIFIED", "finance"), message
+    assert message["result"]["routed"] == {"engine": "finance", "why": "an ISO 20022 document, pain.001"}
+    assert found(api, {"query": SALARIES.replace("<NbOfTxs>", "<NbOfTxs>1", 1)})["status"] == "FAILED"
+    named = {"type": "finance", "operation": "payment_message", "query": SALARIES, "params": {"msg_type": "pain.001"}}
+    assert found(api, named)["status"] == "VERIFIED"
+    checkout = found(api, {"query": json.dumps({"ucp": ENVELOPE, **CHECKOUT})})
+    assert checkout["engine"] == "ucp"
+    assert checkout["result"]["operation"] == "checkout"
 
 
 @spec("B")

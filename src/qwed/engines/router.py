@@ -46,7 +46,7 @@ _SQL = re.compile(
 _ISO_20022 = re.compile(
     r"""\A\ufeff?\s*+(?:<\?xml[^<>]{0,200}\?>\s*+)?(?:<!--(?:[^-]++|-(?!->))*+-->\s*+)*+
         <(?:[A-Za-z_][\w.-]{0,40}:)?Document\s[^<>]{0,2000}?xmlns(?::[\w.-]{1,40})?\s*=\s*
-        ["']urn:iso:std:iso:20022:tech:xsd:[a-z]{4}\.\d{3}\.\d{3}\.\d{2}["']""",
+        ["']urn:iso:std:iso:20022:tech:xsd:(?P<family>[a-z]{4}\.\d{3})\.\d{3}\.\d{2}["']""",
     re.VERBOSE,
 )
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -141,9 +141,11 @@ def route(text: str) -> Routed | None:
 
 def _message(text: str) -> Routed | None:
     """A document of ISO 20022, told by its namespace; how long it is does not matter to that."""
-    if not _ISO_20022.match(text, 0, _OPENING):
+    found = _ISO_20022.match(text, 0, _OPENING)
+    if found is None:
         return None
-    return Routed("finance", "an ISO 20022 document", {"operation": "payment_message"})
+    asked = {"operation": "payment_message", "msg_type": found["family"]}
+    return Routed("finance", f"an ISO 20022 document, {found['family']}", asked)
 
 
 def _checkout(text: str) -> Routed | None:

@@ -26,6 +26,26 @@ def test_what_stands_in_a_fence_is_read_without_it(language: str) -> None:
     assert routed.text == "print(1)"
 
 
+def test_a_message_says_of_which_family_it_is_however_long_it_is() -> None:
+    opening = '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09">'
+    routed = route(opening + "<a/>" * LONGEST)
+    assert routed is not None
+    assert routed.parameters == {"operation": "payment_message", "msg_type": "pain.001"}
+    assert route(" " * 4_000 + opening) is None
+
+
+def test_a_checkout_is_one_however_long_it_is() -> None:
+    routed = route('{"ucp": {}, "line_items": [' + "1," * LONGEST + "1]}")
+    assert routed is not None
+    assert routed.parameters == {"operation": "checkout"}
+
+
+@pytest.mark.parametrize("piece", ['{"ucp":', '["ucp"', "[", '{"ucp": {}, "line_items": ['])
+def test_what_is_nested_without_end_is_no_checkout(piece: str) -> None:
+    assert route((piece * LONGEST)[:LONGEST]) is None
+    assert route('{"ucp": ' + (piece * LONGEST)[:LONGEST]) is None
+
+
 NASTY = ["(", "/*", "a ", "\n", "select ", "```", "--\n", "\\", "x:", " ->", "function ", "if ", "1 km ", "echo "]
 
 
@@ -43,6 +63,11 @@ SLOW = [
     ("", "/**/"),
     ("", "/*/"),
     ("/*", "*/ /*"),
+    ("<?xml ", " "),
+    ("", "<!---->"),
+    ("<!--", "-"),
+    ("<Document ", "xmlns"),
+    ("<Document ", " xmlns ="),
     ("function", " "),
     ("function x", "\t"),
     ("all ", "\n"),
