@@ -89,8 +89,8 @@ def _result(read: Read) -> ISOResult:
 def _message(read: Read, issues: tuple[Finding, ...]) -> str:
     if not issues:
         return f"`{read.message.name}` holds: {len(read.found.checked)} sums and counts agree"
-    more = len(issues) + read.found.more - 1
-    return f"{issues[0].message} at {issues[0].path}" + (f", and {more} more" if more else "")
+    more = f", and {'at least ' if read.found.full else ''}{len(issues) - 1} more" if len(issues) > 1 else ""
+    return f"{issues[0].message} at {issues[0].path}{more}"
 
 
 def _applied(read: Read) -> list[str]:

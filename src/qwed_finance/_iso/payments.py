@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
-from qwed_finance._iso.node import Findings, Node
+from qwed_finance._iso.node import MOST_FINDINGS, Findings, Node
 from qwed_finance._iso.sums import number, same_count, same_sum
 
 _IDS = {"pain.001": (), "pain.008": (), "pacs.008": ("PmtId/TxId", "PmtId/UETR"), "pacs.004": ("RtrId",)}
@@ -94,16 +94,16 @@ def unique(nodes: Iterable[Node], found: Findings, advised: bool = False) -> Non
     first: dict[str, Node] = {}
     for node in nodes:
         before = first.setdefault(node.text, node)
-        if before is not node:
+        if before is not node and not found.full and len(found.warnings) < MOST_FINDINGS:
             note = found.warn if advised else found.fail
-            note(node, "unique", f"`{node.name}` `{node.text[:40]}` stands at {before.path} too")
+            note(node, "unique", f"`{node.name}` `{node.text[:40]}` stands at {found.path(before)} too")
 
 
 def _sepa(batch: Node, own: list[Node], family: str, found: Findings) -> None:
+    usual = batch.at("PmtTpInf/SvcLvl/Cd")
     for each in own:
-        levels = (*each.all("PmtTpInf/SvcLvl/Cd"), *batch.all("PmtTpInf/SvcLvl/Cd"))
         worth = amount(each, family)
-        if worth is None or not levels or levels[0].text != "SEPA":
+        if worth is None or (each.at("PmtTpInf/SvcLvl/Cd") or usual) != "SEPA":
             continue
         if worth.attributes.get("Ccy") != "EUR" or number(worth) > _SEPA_MOST:
             found.fail(worth, "sepa", f"a SEPA payment is in EUR and at most {_SEPA_MOST}, this one is {worth.text}")

@@ -38,7 +38,7 @@ RULES = MappingProxyType(
         "details": "the details of an entry come to its amount where there are no charges",
         "period": "a period does not end before it begins",
         "status": "status of the external code sets of ISO 20022",
-        "group_status": f"GroupStatusAcceptedRule, -PendingRule, -RejectedRule ({_GUIDE})",
+        "group_status": f"GroupStatusAcceptedRule, -PendingRule, -RejectedRule, -ReceivedRule ({_GUIDE})",
         "creditor_reference": "creditor reference with remainder 1 modulo 97 (ISO 11649)",
         "creditor_identifier": "SEPA creditor identifier with remainder 1 modulo 97 (EPC262-08)",
         "schema": "the schema file that was given",

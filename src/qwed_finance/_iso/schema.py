@@ -40,6 +40,8 @@ class Complex(NamedTuple):
 
     parts: dict[str, Part]
     choice: bool
+    required: tuple[str, ...]
+    """What must stand there; of a choice none in particular."""
 
 
 class Anything(NamedTuple):
@@ -105,7 +107,9 @@ def type_of(kind: str) -> Type:
         value, *attributes = rest.split()
         return Valued(_simple(value), {part.name: _simple(part.kind) for part in map(_part, range(9), attributes)})
     parts = [_part(place, text) for place, text in enumerate(rest.split())]
-    return Complex({part.name: part for part in parts}, sign == "|")
+    choice = sign == "|"
+    required = () if choice else tuple(part.name for part in parts if part.least)
+    return Complex({part.name: part for part in parts}, choice, required)
 
 
 def _simple(token: str) -> Simple:

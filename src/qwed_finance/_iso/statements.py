@@ -59,6 +59,8 @@ def _balances(statement: Node, found: Findings) -> None:
         kinds[_currency(each)][each.at("Tp/CdOrPrtry/Cd") or ""].append(each)
     entries = [each for each in statement.all("Ntry") if booked(each)]
     foreign = {_currency(each) for each in entries} - set(kinds)
+    if not kinds:
+        return
     if foreign or any(line.at("Incl") in ("true", "1") for line in statement.all("Bal/CdtLine")):
         found.warn(statement, "balance", "entries in other currencies or credit lines: the balances are not added up")
         return
@@ -74,7 +76,7 @@ def _closes(opening: Node, closing: Node, entries: Sequence[Node], found: Findin
     exact, claimed = total(amounts), signed(closing)
     step = f"opening balance and booked entries: {written(amounts)} = {shown(exact)}; closing balance {shown(claimed)}"
     if exact == claimed:
-        found.hold(f"{closing.path}: {step}")
+        found.hold(closing, step)
     else:
         off = shown(EXACT.subtract(claimed, exact))
         found.fail(
@@ -121,7 +123,7 @@ def _net(side: Node | None, every: Sequence[Node], found: Findings) -> None:
     exact, claimed = total(amounts), EXACT.minus(number(claim)) if mark == "DBIT" else number(claim)
     step = f"add the entries with their signs: {written(amounts)} = {shown(exact)}; the summary says {shown(claimed)}"
     if exact == claimed:
-        found.hold(f"{claim.path}: {step}")
+        found.hold(claim, step)
     else:
         found.fail(claim, "summary", f"the net of the entries is {shown(exact)}, not {shown(claimed)}", step)
 
@@ -148,7 +150,7 @@ def _details(entry: Node, found: Findings) -> None:
     terms = [each for each in amounts if each is not None]
     step = f"add the details: {written(terms)} = {shown(exact)}; the entry is {shown(claimed)}"
     if exact == claimed:
-        found.hold(f"{entry.path}: {step}")
+        found.hold(entry, step)
     else:
         found.fail(entry, "details", f"the details come to {shown(exact)}, the entry is {shown(claimed)}", step)
 

@@ -43,6 +43,8 @@ def _agrees(group: str | None, transactions: Iterator[Node], found: Findings) ->
             continue
         if group in _ACCEPTED | {"PDNG"} and status.text == "RJCT":
             found.fail(status, "group_status", f"the group is `{group}`: no transaction of it is `RJCT`")
+        if group == "RCVD":
+            found.fail(status, "group_status", "the group is `RCVD`: no transaction of it has a status yet")
         if group == "RJCT" and status.text != "RJCT":
             found.fail(status, "group_status", f"the group is `RJCT`: a transaction of it is not `{status.text}`")
 

@@ -19,7 +19,7 @@ _CODES |= {"lei": ("lei", examine_lei)}
 def examine(node: Node, kind: Type, found: Findings) -> None:
     """Collect everything that is wrong with an element and what is in it."""
     waiting = [(node, kind)]
-    while waiting:
+    while waiting and not found.full:
         here, of = waiting.pop()
         if isinstance(of, Complex):
             _no_attributes(here, found)
@@ -32,11 +32,13 @@ def examine(node: Node, kind: Type, found: Findings) -> None:
 
 
 def _complex(node: Node, of: Complex, found: Findings) -> list[tuple[Node, Type]]:
-    if node.text:
+    if node.text.strip(" \t\r\n"):
         found.fail(node, "structure", f"`{node.name}` holds elements, not the text `{node.text[:40]}`")
     known: list[tuple[Node, Part]] = []
     for child in node.children:
         part = of.parts.get(child.name)
+        if part is None and found.full:
+            break
         if part is None:
             allowed = ", ".join(list(of.parts)[:40])
             found.fail(child, "structure", f"`{node.name}` has no element `{child.name[:40]}`, only {allowed}")
@@ -64,12 +66,14 @@ def _one(node: Node, of: Complex, known: list[tuple[Node, Part]], found: Finding
 
 def _often(node: Node, of: Complex, known: list[tuple[Node, Part]], found: Findings) -> None:
     many = Counter(part.name for _, part in known)
-    for part in of.parts.values():
-        if many[part.name] < part.least and not of.choice:
-            found.fail(node, "structure", f"`{node.name}` lacks `{part.name}`")
-        if part.most is not None and many[part.name] > part.most:
-            last = [child for child, each in known if each is part][-1]
-            found.fail(last, "structure", f"`{part.name}` stands {many[part.name]} times, {part.most} allowed")
+    for name in of.required:
+        if many[name] < of.parts[name].least:
+            found.fail(node, "structure", f"`{node.name}` lacks `{name}`")
+    for name, times in many.items():
+        most = of.parts[name].most
+        if most is not None and times > most:
+            last = next(child for child, part in reversed(known) if part.name == name)
+            found.fail(last, "structure", f"`{name}` stands {times} times, {most} allowed")
 
 
 def _no_attributes(node: Node, found: Findings) -> None:
@@ -83,7 +87,7 @@ def _value(node: Node, of: Simple, found: Findings) -> bool:
         return False
     wrong = of.check(node.text)
     if wrong:
-        found.fail(node, "value", f"`{node.name}` {wrong}", f"read `{node.text[:40]}` at {node.path}")
+        found.fail(node, "value", f"`{node.name}` {wrong}", f"read what stands there: `{node.text[:40]}`")
         return False
     if of.name in _CODES:
         rule, check = _CODES[of.name]

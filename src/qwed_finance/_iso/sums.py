@@ -41,7 +41,7 @@ def same_count(claim: Node | None, many: int, of: str, found: Findings) -> None:
         return
     step = f"count {of}: {many}; `{claim.name}` says {claim.text}"
     if int(claim.text) == many:
-        found.hold(f"{claim.path}: {step}")
+        found.hold(claim, step)
     else:
         found.fail(claim, "count", f"`{claim.name}` says {claim.text}, but {of} are {many}", step)
 
@@ -53,7 +53,7 @@ def same_sum(claim: Node | None, amounts: Sequence[Decimal], of: str, found: Fin
     exact = total(amounts)
     step = f"add {of}: {written(amounts)} = {shown(exact)}; `{claim.name}` says {claim.text}"
     if number(claim) == exact:
-        found.hold(f"{claim.path}: {step}")
+        found.hold(claim, step)
     else:
         off = shown(EXACT.subtract(number(claim), exact))
         found.fail(claim, rule, f"`{claim.name}` says {claim.text}, {of} come to {shown(exact)} (off by {off})", step)

@@ -89,7 +89,7 @@ class _Reader:
             if name == "#text" and not parts:
                 node.text = _text(node.name, each)
             elif isinstance(name, str) and name.startswith("@"):
-                node.attributes[name[1:100]] = _text(name, each)
+                node.mark(name[1:100], _text(name, each))
             else:
                 of = type_of(parts[name].kind) if _among(name, parts) else None
                 self._add(node, name, each, of, depth + 1)
@@ -106,7 +106,7 @@ def _valued(node: Node, value: Any) -> None:
         return
     for name, each in value.items():
         if name in _CURRENCY and "Ccy" not in node.attributes:
-            node.attributes["Ccy"] = _text("Ccy", each)
+            node.mark("Ccy", _text("Ccy", each))
         elif name in _TEXT and not node.text:
             node.text = _text(node.name, each)
         else:

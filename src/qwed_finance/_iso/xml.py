@@ -86,6 +86,7 @@ class _Reader:
         self.root: Node | None = None
         self.namespace = ""
         self._open: list[Node] = []
+        self._commented: set[Node] = set()
         self._elements = 0
         self._foreign = 0
 
@@ -110,7 +111,7 @@ class _Reader:
         if here is not None and not here.children and not _BLANK.fullmatch(here.text):
             raise Refused(f"has a comment within the value of `{here.name}`")
         if here is not None and not here.children:
-            here.attributes["<!--"] = ""
+            self._commented.add(here)
 
     def _start(self, name: str, attributes: list[str]) -> None:
         self._elements += 1
@@ -130,7 +131,7 @@ class _Reader:
         if parent is None:
             self.root, self.namespace = node, namespace
             return
-        parent.attributes.pop("<!--", None)
+        self._commented.discard(parent)
         if not _BLANK.fullmatch(parent.text):
             raise Refused(f"has text beside the elements in `{parent.name}`")
         parent.text = ""
@@ -144,19 +145,20 @@ class _Reader:
         self._foreign = len(self._open)
 
     def _attributes(self, node: Node, attributes: list[str]) -> None:
+        given: dict[str, str] = {}
         for name, value in zip(attributes[::2], attributes[1::2], strict=True):
             namespace, _, local = name.rpartition(" ")
             if namespace == _INSTANCE and node.parent is None:
                 continue
-            node.attributes[name[:_LONGEST_NAME] if namespace else local[:_LONGEST_NAME]] = value
+            given[name[:_LONGEST_NAME] if namespace else local[:_LONGEST_NAME]] = value
+        node.attributes = given
 
     def _end(self, _name: str) -> None:
         node = self._open.pop()
         if len(self._open) == self._foreign:
             self._foreign = 0
-        if "<!--" in node.attributes and not _BLANK.fullmatch(node.text):
+        if node in self._commented and not _BLANK.fullmatch(node.text):
             raise Refused(f"has a comment within the value of `{node.name}`")
-        node.attributes.pop("<!--", None)
         if node.children:
             if not _BLANK.fullmatch(node.text):
                 raise Refused(f"has text beside the elements in `{node.name}`")
