@@ -1,0 +1,117 @@
+"""European Case Law Identifiers, and the numbers of cases at the Court of Justice of the European Union."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from qwed_legal._citation.found import Core
+
+RULE = (
+    "an ECLI has five parts: `ECLI`, country, court of 1 to 7 characters beginning with a "
+    "letter, year, and an ordinal of at most 25 "
+    "letters, digits and dots (Council conclusions 2011/C 127/01, annex, paragraph 1)"
+)
+_COUNTRIES = """
+AT BE BG CY CZ DE DK EE EL ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK GB UK NO IS LI CH AL BA MD ME MK RS
+TR UA EU CE EP
+"""
+"""Members and former members of the Union, its neighbours and candidates, the Union, the Council of Europe, the EPO."""
+_EU_COURTS = {
+    "C": (1954, 9999, "Court of Justice"),
+    "T": (1989, 9999, "General Court"),
+    "F": (2005, 2016, "Civil Service Tribunal"),
+}
+_ECLI = re.compile(r"(?P<prefix>[Ee][Cc][Ll][Ii]) ?:(?P<rest>[^\s,;()]{0,80})")
+_BARE = re.compile(r"EU:(?P<court>[CTF]):(?P<year>[0-9]{4}):(?P<ordinal>[0-9]{1,5})(?![0-9A-Za-z:])")
+_CASE = re.compile(
+    r"(?:(?:Joined )?Cases? )?(?P<court>[CTF])[-\u2011](?P<number>[0-9]{1,4})"
+    r"/(?P<short>[0-9]{2})(?: (?P<suffix>P|PPU|P-R|R|RENV|REV|RX|DEP)\b)?"
+    r"(?:(?:,| and| to) [CTF]-[0-9]{1,4}/[0-9]{2}(?: P)?){0,9}(?![0-9A-Za-z/])"
+)
+_NAME = re.compile(
+    r",? [A-Z][^\[\]\n:]{1,200}(?=,? (?:ECLI:)?EU:[CTF]:)|, ?(?=(?:ECLI:)?EU:[CTF]:)| \((?=(?:ECLI:)?EU:)"
+)
+
+
+def ecli_at(text: str, start: int, today: date) -> Iterator[Core]:
+    """An ECLI, or a case number of the Union's courts, that stands here."""
+    found = _ECLI.match(text, start)
+    if found is not None:
+        yield _identifier(found, today)
+    bare = _BARE.match(text, start)
+    if bare is not None:
+        yield _made(bare["court"], "EU", bare["year"], bare["ordinal"], bare.end(), [], today)
+    case = _CASE.match(text, start)
+    if case is not None:
+        yield from _case(text, case, today)
+
+
+def _identifier(found: re.Match[str], today: date) -> Core:
+    end = found.end() - len(found["rest"]) + len(found["rest"].rstrip("."))
+    pieces = found["rest"].rstrip(".").split(":")
+    issues = [] if found[0].startswith("ECLI:") else ["an ECLI begins with `ECLI:`, in capitals and without a blank"]
+    if len(pieces) != 4:
+        issues.append(f"an ECLI has five parts, this has {len(pieces) + 1}")
+        return Core(kind="ecli", end=end, parts={"kind": "ecli"}, issues=tuple(issues), rule=RULE)
+    return _made(pieces[1], pieces[0], pieces[2], pieces[3], end, issues, today)
+
+
+def _made(court: str, country: str, year: str, ordinal: str, end: int, issues: list[str], today: date) -> Core:
+    issues = [*issues, *_shape(country, court, year, ordinal), *_when(country, court, year, today)]
+    parts = {"kind": "ecli", "country": country, "court": court, "year": year, "ordinal": ordinal}
+    steps = (f"country {country}, court {court}, year {year}, ordinal {ordinal}",)
+    return Core(kind="ecli", end=end, parts=parts, issues=tuple(issues), rule=RULE, steps=steps)
+
+
+def _shape(country: str, court: str, year: str, ordinal: str) -> Iterator[str]:
+    if country not in _COUNTRIES.split():
+        yield f"`{country[:20]}` is no country or organisation that gives ECLIs"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]{0,6}", court, re.ASCII):
+        yield f"the court `{court[:20]}` is not 1 to 7 letters and digits that begin with a letter"
+    if not re.fullmatch(r"[0-9]{4}", year, re.ASCII):
+        yield f"the year `{year[:20]}` is not four digits"
+    if not re.fullmatch(r"[A-Za-z0-9.]{1,25}", ordinal, re.ASCII):
+        yield f"the ordinal `{ordinal[:40]}` is not 1 to 25 letters, digits and dots"
+    if country == "EU" and not re.fullmatch(r"[1-9][0-9]{0,3}", ordinal, re.ASCII):
+        yield f"the Union's courts number their decisions from 1 within the year, `{ordinal[:20]}` is no such number"
+
+
+def _when(country: str, court: str, year: str, today: date) -> Iterator[str]:
+    if not re.fullmatch(r"[0-9]{4}", year, re.ASCII):
+        return
+    if int(year) > today.year:
+        yield f"the year {year} has not come yet"
+    if country != "EU":
+        yield from (f"the year {year} is before every court that gives ECLIs",) if int(year) < 1800 else ()
+    elif court not in _EU_COURTS:
+        yield f"the Union's courts are C, T and F, not `{court[:20]}`"
+    elif not _EU_COURTS[court][0] <= int(year) <= _EU_COURTS[court][1]:
+        yield f"the {_EU_COURTS[court][2]} ({court}) gave no decisions in {year}"
+
+
+def _case(text: str, found: re.Match[str], today: date) -> Iterator[Core]:
+    short = int(found["short"])
+    year = 2000 + short if 2000 + short <= today.year else 1900 + short
+    first, last, name = _EU_COURTS[found["court"]]
+    issues: tuple[str, ...] = ()
+    if not first <= year <= last or not found["number"].strip("0"):
+        issues = (f"the {name} ({found['court']}) has no case of that number in {year}",)
+    parts = {"kind": "eu_case", "court": found["court"], "number": found["number"], "year": str(year)}
+    named = _NAME.match(text, found.end())
+    if named is not None:
+        parts["parties"] = named[0].strip(" ,(")
+        after = next(ecli_at(text, named.end(), today), None)
+        if after is not None:
+            issues += after.issues
+            parts |= {"ecli": text[named.end() : after.end]}
+            end = after.end + (named[0].endswith("(") and text.startswith(")", after.end))
+            yield Core(kind="eu_case", end=end, parts=parts, issues=issues, rule=RULE, steps=after.steps)
+    step = f"{found['court']} is the {name}, number {found['number']} of {year}"
+    yield Core(
+        kind="eu_case",
+        end=found.end(),
+        parts=parts,
+        issues=issues,
+        rule="a case of the Union's courts is cited by court, number and year of its registration",
+        steps=(step,),
+    )

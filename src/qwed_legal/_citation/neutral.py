@@ -1,0 +1,196 @@
+"""Neutral citations of the United Kingdom and other countries of the common law: year, court and number."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+from qwed_legal._citation.found import Core
+
+RULE = (
+    "a neutral citation is the year in square brackets, the court and the number of the "
+    "judgment (Practice Direction of 11 January 2001, "
+    "[2001] 1 WLR 194, and of 14 January 2002, [2002] 1 WLR 346)"
+)
+
+
+class Court(NamedTuple):
+    """A court that numbers its judgments."""
+
+    first: int
+    last: int
+    most: int
+    """More judgments than these no year had."""
+    before: tuple[str, ...] = ()
+    """Divisions that stand before the number, one of which is required."""
+    after: tuple[str, ...] = ()
+    """Divisions that stand behind the number in parentheses."""
+    required: bool = False
+    square: bool = True
+
+
+_EWHC = (
+    "Admin",
+    "Ch",
+    "QB",
+    "KB",
+    "Fam",
+    "Comm",
+    "Admlty",
+    "TCC",
+    "Pat",
+    "IPEC",
+    "SCCO",
+    "Costs",
+    "Mercantile",
+    "COP",
+    "Senior Courts Costs Office",
+)
+# first year, last year or 0, most judgments of a year, divisions before, divisions behind, whether one is required
+_BRITISH: dict[str, tuple[int, int, int, tuple[str, ...], tuple[str, ...], bool]] = {
+    "UKSC": (2009, 0, 150, (), (), False),
+    "UKHL": (2001, 2009, 120, (), (), False),
+    "UKPC": (2001, 0, 150, (), (), False),
+    "EWCA": (2001, 0, 4_000, ("Civ", "Crim"), (), False),
+    "EWHC": (2001, 0, 5_000, (), _EWHC, True),
+    "EWFC": (2014, 0, 1_000, (), ("B",), False),
+    "EWCOP": (2014, 0, 500, (), ("T1", "T2", "T3"), False),
+    "EWCC": (2012, 0, 500, (), (), False),
+    "EAT": (2021, 0, 500, (), (), False),
+    "UKUT": (2009, 0, 1_000, (), ("AAC", "IAC", "LC", "TCC"), True),
+    "UKFTT": (2009, 0, 3_000, (), ("TC", "GRC", "HESC", "PC", "WPAFCC", "IAC"), True),
+    "UKAIT": (2005, 2010, 300, (), (), False),
+    "UKIAT": (2000, 2005, 9_999, (), (), False),
+    "CAT": (2002, 0, 200, (), (), False),
+    "CSIH": (2005, 0, 300, (), (), False),
+    "CSOH": (2005, 0, 500, (), (), False),
+    "HCJAC": (2005, 0, 300, (), (), False),
+    "HCJ": (2005, 0, 200, (), (), False),
+    "SAC": (2015, 0, 100, (), ("Civ", "Crim"), True),
+    "NICA": (2001, 0, 300, (), (), False),
+    "NIQB": (2001, 2022, 400, (), (), False),
+    "NIKB": (2022, 0, 400, (), (), False),
+    "NICh": (2001, 0, 200, (), (), False),
+    "NIFam": (2001, 0, 200, (), (), False),
+    "NICC": (2001, 0, 200, (), (), False),
+    "NIMaster": (2003, 0, 200, (), (), False),
+    "IESC": (2001, 0, 400, (), (), False),
+    "IECA": (2014, 0, 600, (), (), False),
+    "IEHC": (2001, 0, 1_500, (), (), False),
+    "HCA": (1903, 0, 200, (), (), False),
+    "NZSC": (2004, 0, 400, (), (), False),
+    "NZCA": (2001, 0, 900, (), (), False),
+    "NZHC": (2012, 0, 5_000, (), (), False),
+    "ZACC": (1995, 0, 100, (), (), False),
+    "ZASCA": (1999, 0, 400, (), (), False),
+    "SGCA": (2000, 0, 300, (), ("I",), False),
+    "SGHC": (2000, 0, 500, (), ("A", "I"), False),
+    "HKCFA": (1997, 0, 300, (), (), False),
+    "HKCA": (1997, 0, 2_000, (), (), False),
+    "HKCFI": (1997, 0, 5_000, (), (), False),
+    "MHC": (2006, 0, 1_000, (), (), False),
+    "INSC": (1950, 0, 2_000, (), (), False),
+}
+_AUSTRALIAN = (
+    "FCA FCAFC FamCA FamCAFC FedCFamC1A FedCFamC2F FCCA NSWCA NSWCCA NSWSC NSWLEC NSWDC VSC "
+    "VSCA VCC QCA QSC QDC SASC SASCFC SASCA SADC "
+    "WASC WASCA WADC TASSC TASCCA TASFC ACTSC ACTCA NTSC NTCA NTCCA AATA"
+)
+_CANADIAN = (
+    "SCC FCA FC TCC CMAC ONCA ONSC ONCJ BCCA BCSC BCPC ABCA ABQB ABKB ABPC ABCJ SKCA SKQB "
+    "SKKB MBCA MBQB MBKB QCCA QCCS QCCQ NBCA NBQB NBKB "
+    "NSCA NSSC NSPC PECA PESC NLCA NLSC NLTD YKCA YKSC NWTCA NWTSC NUCA NUCJ"
+)
+
+
+@cache
+def courts() -> dict[str, Court]:
+    """Courts whose citations have the year in square brackets."""
+    rows = {name: Court(row[0], row[1] or 9999, *row[2:]) for name, row in _BRITISH.items()}
+    return {name: Court(1998, 9999, 5_000) for name in _AUSTRALIAN.split()} | rows
+
+
+@cache
+def canadian() -> dict[str, Court]:
+    """Courts whose citations have the year without brackets."""
+    return {name: Court(2000 if name == "SCC" else 1998, 9999, 20_000, square=False) for name in _CANADIAN.split()}
+
+
+_SQUARE = re.compile(
+    r"\[(?P<year>[0-9]{1,5})\] (?P<court>[A-Z][A-Za-z0-9]{1,10})(?: (?P<before>Civ|Crim|Admin|"
+    r"Ch|QB|Fam|Comm|Pat|TCC|Admlty|[A-Z][a-z]+))? (?P<number>[0-9]{1,7})(?: "
+    r"\((?P<after>[A-Za-z0-9 ]{1,30})\))?(?![0-9A-Za-z])"
+)
+_PLAIN = re.compile(
+    r"(?P<year>[0-9]{4}) (?P<court>[A-Z]{2,6}) (?P<number>[0-9]{1,7})(?: \((?:CanLII|QC CA|QC CS)\))?(?![0-9A-Za-z])"
+)
+
+
+def neutral_at(text: str, start: int, today: date) -> Iterator[Core]:
+    """A neutral citation that stands here."""
+    found = _SQUARE.match(text, start)
+    court = courts().get(found["court"]) if found else None
+    if found is not None and court is not None:
+        yield _core(found, court, found["before"], found["after"], today)
+    plain = _PLAIN.match(text, start)
+    other = canadian().get(plain["court"]) if plain else None
+    if plain is not None and other is not None:
+        yield _core(plain, other, None, None, today)
+
+
+def _core(found: re.Match[str], court: Court, before: str | None, after: str | None, today: date) -> Core:
+    issues = (
+        *_when(found["court"], court, found["year"], today),
+        *_number(found["court"], court, found),
+        *_division(found, court, before, after),
+    )
+    division = before or after
+    parts = {
+        "kind": "neutral",
+        "year": found["year"],
+        "court": found["court"],
+        "number": found["number"],
+        "division": division,
+    }
+    step = f"{found['court']} has numbered its judgments since {court.first}" + (
+        f" and until {court.last}" if court.last < 9999 else ""
+    )
+    return Core(kind="neutral", end=found.end(), parts=parts, issues=issues, rule=RULE, steps=(step,))
+
+
+def _when(name: str, court: Court, year: str, today: date) -> Iterator[str]:
+    if len(year) != 4:
+        yield f"the year `{year}` is not four digits"
+    elif int(year) > today.year:
+        yield f"the year {year} has not come yet"
+    elif not court.first <= int(year) <= court.last:
+        until = f" until {court.last}" if court.last < 9999 else ""
+        yield f"{name} has numbered its judgments since {court.first}{until}, not in {year}"
+
+
+def _number(name: str, court: Court, found: re.Match[str]) -> Iterator[str]:
+    number = found["number"]
+    if number.startswith("0"):
+        yield f"the number `{number}` is zero or has a zero in front"
+    elif int(number) > court.most:
+        yield f"{name} never had {number} judgments in a year"
+
+
+def _division(found: re.Match[str], court: Court, before: str | None, after: str | None) -> Iterator[str]:
+    name, year = found["court"], found["year"]
+    early = (
+        name == "EWHC"
+        and year in ("2000", "2001")
+        and before in ("Admin", "Ch", "QB", "Fam", "Comm", "Pat", "TCC", "Admlty")
+    )
+    if court.before and before not in court.before:
+        yield f"{name} is cited with its division before the number: {' or '.join(court.before)}"
+    if before and not court.before and not early:
+        yield f"{name} has no division before the number"
+    if after and after not in court.after:
+        yield f"{name} has no division `{after}`" + (f": it has {', '.join(court.after)}" if court.after else "")
+    if court.required and not after and not early:
+        yield f"{name} is cited with its division in parentheses: {', '.join(court.after)}"
+    if name == "EWHC" and ((after == "KB" and year < "2022") or (after == "QB" and year > "2022")):
+        yield f"the King's Bench Division is named so since September 2022, not `{after}` in {year}"

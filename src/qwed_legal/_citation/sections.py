@@ -1,0 +1,10 @@
+"""Sections of statutes as citations write them, for every code."""
+
+SIGN = r"(?:(?:\u00a7{1,2}|[Ss]ec(?:tion)?s?\.?|[Ss]s?\.) ?)"
+_PIECE = r"(?:[.:/_-][0-9A-Za-z]{1,9})"
+_SUB = r"(?: ?\((?!(?:1[789]|20)[0-9]{2}\))[0-9A-Za-z]{1,6}\))"
+"""A subsection; a year in parentheses is the edition of the code."""
+_ONE = rf"[0-9]{{1,6}}[0-9A-Za-z]{{0,6}}{_PIECE}{{0,6}}\.?{_SUB}{{0,8}}"
+_MORE = rf"(?:(?:, |,? (?:&|and|or|to|through) | ?- ?){SIGN}?(?:\.?{_ONE}|{_SUB}{{1,8}}))"
+SECTION = rf"(?P<section>{_ONE}(?:,? et seq\.?|{_MORE}{{0,12}})(?:,? et seq\.?)?)(?: note| nt\.)?"
+"""One section, a range or a list of them."""
