@@ -38,7 +38,7 @@ WORKED = {"type": "calculate", "query": "x+x = 2*x"}
 ATTACK = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
 PLACE = {"conversation_id": "c", "step_number": 1}
 LEASE = 31
-PATIENCE = 30.0
+PATIENCE = 60.0
 """So that somebody who would wait for ever is found out soon."""
 
 FAILURES = {

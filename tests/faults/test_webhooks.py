@@ -59,7 +59,7 @@ class Family:
 
     def wait_until(self, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The webhook once it is as wanted; what the postman has written down can only be looked for."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             shown = self.webhook()
             if done(shown):

@@ -248,7 +248,7 @@ class Protocol(Machine):
     @rule(seconds=st.sampled_from([600, 3_600, 25 * 3_600]))
     def time_passes(self, seconds: int) -> None:
         self.house.pass_time(seconds)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         # Nobody waits for what time settles, so it is on disk a moment later than it is looked at first.
         while not self._is_settled():
             assert time.monotonic() < deadline, "what has run out is not settled"

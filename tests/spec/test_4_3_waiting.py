@@ -19,7 +19,7 @@ from tests.spec.sections import spec
 from tests.support.scrape import Scrape
 
 WAIT = 60
-PATIENCE = 30
+PATIENCE = 50
 """Shorter than the wait: whoever does not come back at once fails the test."""
 
 

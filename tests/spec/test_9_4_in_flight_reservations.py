@@ -15,7 +15,7 @@ from tests.conftest import Asking
 from tests.spec.asking import FALSE, SUM, Json, another, said
 from tests.spec.sections import spec
 
-PATIENCE = 30
+PATIENCE = 60
 HERE = {"conversation_id": "conv_1", "step_number": 1}
 
 

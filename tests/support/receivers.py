@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 LOOPBACK = "127.0.0.1"
 LOOPBACK_6 = "::1"
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Longer than anything here takes; only a test that fails waits for it."""
 
 _GONE = (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError)

@@ -9,7 +9,7 @@ import pytest
 
 from qwed.waiting import LoopDriver, LoopThread, Ticket, announce, done, failure_of, in_thread
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Longer than anything here takes; only a test that fails waits for it."""
 
 

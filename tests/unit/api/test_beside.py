@@ -16,7 +16,7 @@ from qwed.kernel.judging.content import LARGE
 from qwed.kernel.wiring import Opened, close_services, open_services
 from qwed.settings import Settings
 
-PATIENCE = 30
+PATIENCE = 60
 MANY = 8
 
 
