@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -633,12 +635,21 @@ def doomed(directory: Path, monkeypatch: pytest.MonkeyPatch, doom: str) -> tuple
     return module_in(directory, monkeypatch, textwrap.dedent(text) + textwrap.dedent(DOOMED[doom])), marks
 
 
+def begun(marks: Path) -> None:
+    """Come back when the first mark is there."""
+    ends, tick = time.monotonic() + PATIENCE, threading.Event()
+    while not marks.exists():
+        assert time.monotonic() < ends
+        tick.wait(0.01)
+
+
 @pytest.mark.parametrize("doom", DOOMED)
 def test_a_crash_loop_slows_down(
     open_pool: OpenPool, pool: EnginePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doom: str
 ) -> None:
     row, marks = doomed(tmp_path, monkeypatch, doom)
     crashing = open_pool(row)
+    begun(marks)
     assert answer(pool, "hang", seconds=1).result == {"error": "timeout"}
     crashing.close()
     assert 1 <= len(marks.read_text()) <= 30
