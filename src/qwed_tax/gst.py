@@ -12,7 +12,7 @@ from qwed.packs.question import Question
 from qwed.packs.reading import day_of
 from qwed.packs.result import Result, Unreadable, answering, standing, unknown
 from qwed_tax.money import agrees, amount_of, exactly, money, plain, rounded
-from qwed_tax.tables.gst import CURRENCY, GST, SPECIAL, Rates
+from qwed_tax.tables.gst import CURRENCY, GST, SPECIAL, SPECIAL_UNTIL, Rates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +105,13 @@ def _rate_rule(asked: _Asked, on: Any) -> tuple[bool, str]:
     known = f"the rates of {asked.country}{when} are {', '.join(map(plain, slabs))} % ({rows[-1].source})"
     if asked.rate in slabs:
         return True, known
-    if asked.country == "IN" and asked.rate in SPECIAL:
+    if asked.country == "IN" and asked.rate in SPECIAL and not _has_ended(asked.rate, on):
         raise Unreadable(f"{plain(asked.rate)} % is for {SPECIAL[asked.rate]} alone; {known}", map(plain, slabs))
     return False, known
+
+
+def _has_ended(rate: Fraction, on: Any) -> bool:
+    return rate in SPECIAL_UNTIL and on is not None and day_of("date", on) >= SPECIAL_UNTIL[rate]
 
 
 def _spans(country: str) -> list[str]:

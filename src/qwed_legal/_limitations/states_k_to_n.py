@@ -124,10 +124,11 @@ product_liability 5 516.120
 open_account 5 516.120
 sale_of_goods 4 400.2-725
 US-MT Mont. Code
-breach_of_contract 8 27-2-202
+breach_of_contract 8 27-2-202 before=2025-10-01 short=6 | 6 years in the code of 2025
+breach_of_contract 6 27-2-202 since=2025-10-01
 breach_of_oral_contract 5 27-2-202
 personal_injury 3 27-2-204
-property_damage 2 27-2-207
+property_damage 3 27-2-204, 27-2-207 short=2 | two sections speak of it, with 3 and 2 years
 fraud 2 27-2-203 | from discovery
 defamation 2 27-2-204
 medical_malpractice 2 27-2-205 since=2022-01-01 | or from discovery, at most five years

@@ -9,6 +9,7 @@ property_damage 3 508:4
 fraud 3 508:4
 defamation 3 508:4
 medical_malpractice 3 508:4
+wrongful_death 3 508:4, 556:11
 product_liability 3 508:4
 open_account 3 508:4
 sale_of_goods 4 382-A:2-725

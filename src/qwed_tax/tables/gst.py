@@ -59,9 +59,11 @@ SPECIAL: Mapping[Fraction, str] = MappingProxyType(
         Fraction(6): "the composition levy of services and bricks without input tax credit",
         Fraction("7.5"): "housing before the deduction for land",
         Fraction(12): "bricks with input tax credit since 2025-09-22 (Notification 14/2025-Central Tax (Rate))",
-        Fraction(28): "tobacco and pan masala from 2025-09-22 to 2026-01-31",
+        Fraction(28): "tobacco and pan masala until 2026-01-31 (Notification 19/2025-Central Tax (Rate))",
     }
 )
 """Rates of India that hold for few things only: whether one of them is right cannot be told from an amount."""
+SPECIAL_UNTIL: Mapping[Fraction, date] = MappingProxyType({Fraction(28): date(2026, 2, 1)})
+"""Those that have ended."""
 CURRENCY: Mapping[str, str] = MappingProxyType({"IN": "INR", "MY": "MYR"})
 """The others write `$`, which is taken for no other currency's sign."""
