@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from qwed.packs.claimed import claimed_of
-from qwed.packs.countries import COUNTRIES, find_country
+from qwed.packs.countries import find_country
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of
 from qwed.packs.result import Result, Unreadable, answering, standing, unknown
@@ -47,6 +47,7 @@ class _Asked(NamedTuple):
         return Fraction(self.half) * 2 if self.halves else self.base * self.rate / 100
 
 
+_UNNAMED = "US"
 _INTRA, _INTER = "intra_state", "inter_state"
 _SUPPLIES = {"intra": _INTRA, "intrastate": _INTRA, "inter": _INTER, "interstate": _INTER}
 
@@ -60,11 +61,11 @@ def _percent_of(value: Any) -> Fraction:
 
 
 def _country_of(given: Any) -> str | None:
-    """The country that levies GST; one without it, such as the default `US`, names none."""
+    """The country that levies GST; the US, which the verifier is for by default and which has none, names none."""
     found = find_country(given)
-    if found is None:
-        raise unknown("country", given, COUNTRIES)
-    return found.code if found.code in GST else None
+    if found is None or found.code not in (_UNNAMED, *GST):
+        raise unknown("country with GST", given, GST)
+    return None if found.code == _UNNAMED else found.code
 
 
 def _halves_of(country: str | None, supply: Any, split: tuple[Any, Any], igst: Any) -> bool:
