@@ -132,7 +132,8 @@ def verify_gst(
     rate_percent: Any = None,
     claimed_tax: Any = None,
     *,
-    country: Any = "US",
+    country: Any = None,
+    jurisdiction: Any = "US",
     date: Any = None,
     supply: Any = None,
     claimed_cgst: Any = None,
@@ -140,7 +141,7 @@ def verify_gst(
     claimed_igst: Any = None,
 ) -> GstResult:
     """Whether the tax is the rate of the amount, and the rate one that the country has on that day."""
-    code = _country_of(country)
+    code = _country_of(jurisdiction if country is None else country)
     currency = CURRENCY.get(code or "", "")
     halves = _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst)
     asked = _Asked(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)
@@ -198,6 +199,15 @@ QUESTIONS = (
         "whether a GST is the rate of its amount, and the rate one of its country and day",
         verify_gst,
         required=("amount", "rate_percent"),
-        optional=("claimed_tax", "country", "date", "supply", "claimed_cgst", "claimed_sgst", "claimed_igst"),
+        optional=(
+            "claimed_tax",
+            "country",
+            "jurisdiction",
+            "date",
+            "supply",
+            "claimed_cgst",
+            "claimed_sgst",
+            "claimed_igst",
+        ),
     ),
 )

@@ -45,4 +45,4 @@ class TaxVerifier:
         self, amount: Any = None, rate_percent: Any = None, claimed_tax: Any = None, **values: Any
     ) -> GstResult:
         """Whether the tax is the rate of the amount, and the rate one of the jurisdiction on that day."""
-        return verify_gst(amount, rate_percent, claimed_tax, **{"country": self.jurisdiction, **values})
+        return verify_gst(amount, rate_percent, claimed_tax, **{"jurisdiction": self.jurisdiction, **values})
