@@ -20,8 +20,13 @@ BEHIND: Mapping[str, tuple[str, ...]] = {
     "stats": ("duckdb",),
     "image": ("pillow",),
     "consensus": ("lark", "pint", "sympy", "z3-solver"),
+    "legal": ("courts-db", "eyecite", "holidays", "reporters-db"),
+    "finance": ("lxml",),
+    "ucp": ("ucp-sdk",),
+    "tax": (),
 }
 """The distributions that an engine computes with."""
+_PACKS = frozenset(f"{OURS}_{pack}" for pack in ("legal", "finance", "ucp", "tax"))
 _CLASSIFIER = "License :: OSI Approved :: "
 
 
@@ -57,8 +62,10 @@ def _only(told: importlib.metadata.PackageMetadata, field: str) -> str:
 
 
 def engine_called(name: str) -> str | None:
-    """Which engine of the table is meant by its name, by its module or by its published name."""
+    """Which engine of the table is meant by its name, by its module, by its published name or by a guard of a pack."""
     top, _, rest = name.partition(".")
+    if top in _PACKS and rest:
+        return top.removeprefix(f"{OURS}_")
     short = (
         rest.split(".")[-1].removesuffix("_engine") if top.startswith(OURS) and rest.startswith("engines.") else name
     )

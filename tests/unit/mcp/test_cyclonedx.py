@@ -109,9 +109,21 @@ def test_every_reference_leads_to_something_and_everything_is_reached() -> None:
 
 
 def test_the_packages_behind_the_engines_are_those_that_the_engines_are_installed_with() -> None:
-    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["engines"]
-    assert {name for names in BEHIND.values() for name in names} == {re.split(r"[\[<>=]", each)[0] for each in extra}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    needed = [each for name in ("engines", "legal", "citations", "finance", "ucp", "tax") for each in extras[name]]
+    named = {re.split(r"[\[<>=]", each)[0] for each in needed} - {"qwed"}
+    assert {name for names in BEHIND.values() for name in names} == named
     assert set(BEHIND) == set(ENGINES)
+
+
+def test_a_guard_of_a_pack_brings_the_packages_of_its_pack() -> None:
+    bom = made(qwed_engines_used=["qwed_tax.TaxVerifier", "qwed_legal.FairnessGuard", "qwed_finance.ISOGuard"])
+    components = {each["name"] for each in bom["components"]}
+    assert {"holidays", "reporters-db", "courts-db", "lxml"} <= components
+    assert "ucp-sdk" not in components
+    below = {each["ref"]: each.get("dependsOn", []) for each in bom["dependencies"]}
+    assert below["engine:qwed_tax.TaxVerifier"] == []
+    assert [each.partition("@")[0] for each in below["engine:qwed_finance.ISOGuard"]] == ["pkg:pypi/lxml"]
 
 
 def test_a_reproducible_bill_is_the_same_for_the_same_components() -> None:

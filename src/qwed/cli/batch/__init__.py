@@ -19,8 +19,8 @@ from qwed.cli.printing import WRONG, sorry
 
 _HELP = """Verify many claims at once. A JSON array, lines of JSON, CSV with a column `query`, or plain lines.
 
-An item is `{"query": ..., "type": ..., "params": {...}}` or the query alone. The exit code is 0 only where every
-one of them is verified."""
+An item is `{"query": ..., "type": ..., "operation": ..., "params": {...}}` or the query alone. The
+exit code is 0 only where every one of them is verified."""
 _PEEK = 4_096
 
 

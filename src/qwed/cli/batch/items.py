@@ -15,7 +15,7 @@ from qwed.cli.asking import MOST_TEXT
 _PIECE = 1 << 16
 _BLANK = " \t\r\n"
 _BOM = codecs.BOM_UTF8
-_FIELDS = ("query", "type", "params")
+_FIELDS = ("query", "type", "operation", "params")
 _LONG = f"it is longer than {MOST_TEXT >> 20} MiB"
 
 
@@ -86,7 +86,7 @@ def _item(number: int, value: Any) -> Item:
     if isinstance(value, str):
         return Item(number, {"query": value})
     if not isinstance(value, dict):
-        return Item(number, {}, "an item is an object with `query`, `type` and `params`, or a text")
+        return Item(number, {}, "an item is an object with `query`, `type`, `operation` and `params`, or a text")
     unknown = next((name for name in value if name not in _FIELDS), None)
     if unknown is not None:
         return Item(number, value, f"unknown field `{unknown[:60]}`: known are {', '.join(_FIELDS)}")
@@ -165,8 +165,8 @@ def _csv(stream: BinaryIO) -> Iterator[Item]:
     rows = csv.reader(_csv_lines(stream), strict=True)
     try:
         heads = [head.strip() for head in next(rows, [])]
-        if "query" not in heads or len(set(heads)) < len(heads):
-            raise Unreadable("its first line must name the columns, `query` among them and none twice")
+        if not {"query", "operation"} & {*heads} or len(set(heads)) < len(heads):
+            raise Unreadable("its first line must name the columns, `query` or `operation` among them and none twice")
         for row in rows:
             if row:
                 yield _row(rows.line_num, heads, row)

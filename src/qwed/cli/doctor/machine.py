@@ -23,7 +23,13 @@ from qwed.settings import (
 )
 
 _OLDEST = (3, 11)
-_EXTRAS = {"server": "to run `qwed serve`", "engines": "to verify without a server"}
+_EXTRAS = {
+    "server": "to run `qwed serve`",
+    "engines": "to verify without a server",
+    "legal": "for deadlines with holidays, and citations",
+    "finance": "for payment messages against schemas of your own",
+    "ucp": "for checkouts with a `ucp` envelope",
+}
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([a-z0-9]+)['\"]")
 _PR_GET_CHILD_SUBREAPER = 37
 _SECRETIVE = ("LLM", "WITNESS", "KEY", "TOKEN")
@@ -49,6 +55,8 @@ def look_at_extras() -> Iterator[Finding]:
         return
     for extra, purpose in _EXTRAS.items():
         found = {name: _version_of(name) for name in _names(required, extra)}
+        if not found:
+            continue
         missing = [name for name, version in found.items() if version is None]
         if missing:
             listed = f"not installed: {', '.join(missing)}"
