@@ -18,7 +18,7 @@ run: setup ## start the server on http://127.0.0.1:8000, data in ./data
 	@$(BIN)/qwed serve --data-dir data
 
 test: setup ## run the tests
-	@$(BIN)/pytest -n 2 -m "not drill" --ignore tests/servers
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not drill" --ignore tests/servers
 
 test-crewai: ## run the tests, the page and the example of CrewAI in .venv-crewai, which is made first
 	@sh scripts/setup-crewai
