@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import authorities, figures, tables
+from tests.support import authorities, figures, places, tables
 from tests.support.server import Server
 from tests.support.workers import end_workers
 
@@ -71,9 +72,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory for what no test looks for on a disk: nothing written there is waited for."""
+    with places.in_memory(tmp_path_factory.getbasetemp()) as found:
+        yield found
+
+
+@pytest.fixture
+def memory_path(memory: Path) -> Iterator[Path]:
+    """As `tmp_path`, in memory."""
+    made = places.room_in(memory)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="session")
+def server(memory: Path) -> Iterator[Server]:
     """A server over HTTP with an empty data directory."""
-    running = Server(Path(tmp_path_factory.mktemp("server")) / "data")
+    running = Server(places.room_in(memory) / "data")
     yield running
     assert running.stop() == 0
 

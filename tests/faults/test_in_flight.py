@@ -58,14 +58,14 @@ class Crossing:
 
 
 @pytest.fixture(params=["memory", "file"])
-def crossing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crossing]:
+def crossing(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[Crossing]:
     hands = HandClock()
-    settings = Settings(data_dir=tmp_path / "data")
+    settings = Settings(data_dir=memory_path / "data")
     opened = open_services(settings, in_memory=request.param == "memory", clock=hands.clock())
     yield Crossing(sharing(opened), hands)
     close_services(opened.services)
     if request.param == "file":
-        Books(tmp_path / "data").require_one_story()
+        Books(memory_path / "data").require_one_story()
 
 
 def _suspend(crossing: Crossing) -> None:

@@ -72,9 +72,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+def desk(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[Desk]:
     hands = HandClock()
-    settings = Settings(data_dir=tmp_path / "data", trust_min_days=0, trust_min_actions=0)
+    settings = Settings(data_dir=memory_path / "data", trust_min_days=0, trust_min_actions=0)
     opened = open_services(settings, in_memory=getattr(request, "param", "memory") == "memory", clock=hands.clock())
     yield Desk(opened, hands)
     close_services(opened.services)

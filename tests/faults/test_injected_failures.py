@@ -103,9 +103,9 @@ both = pytest.mark.parametrize("bench", ["memory", "file"], indirect=True)
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[Bench]:
     hands = HandClock()
-    settings = Settings(data_dir=tmp_path / "data")
+    settings = Settings(data_dir=memory_path / "data")
     opened = open_services(settings, in_memory=getattr(request, "param", "memory") == "memory", clock=hands.clock())
     yield Bench(opened, hands)
     close_services(opened.services)
@@ -377,8 +377,8 @@ def test_a_budget_held_by_a_slow_request_is_not_spent_twice(bench: Bench) -> Non
     assert bench.store.spent(bench.agent_id, bench.hands.now).cost_day == 10_000_000
 
 
-def test_after_the_store_is_closed_nothing_is_approved(tmp_path: Path) -> None:
-    opened = open_services(Settings(data_dir=tmp_path / "data"))
+def test_after_the_store_is_closed_nothing_is_approved(memory_path: Path) -> None:
+    opened = open_services(Settings(data_dir=memory_path / "data"))
     gate = Gate(opened)
     agent_id = gate.register_agent(name="late", principal_id="p")["agent_id"]
     assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.conftest import Asking
+from tests.support import places
 from tests.support.server import Server
 
 Hire = Callable[..., Asking]
@@ -81,9 +82,9 @@ def living_in(house: House) -> Iterator[People]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(memory: Path) -> Iterator[House]:
     """One for all."""
-    with furnished(Path(tmp_path_factory.mktemp("house")) / "data") as found:
+    with furnished(places.room_in(memory) / "data") as found:
         yield found
 
 

@@ -27,6 +27,7 @@ from qwed.api.examples import EXAMPLES, Example
 from qwed.api.openapi import document
 from qwed.api.routes import ROUTES
 from tests.spec.sections import spec
+from tests.support.places import room_in
 from tests.support.sampling import Sampler
 from tests.support.server import Server
 
@@ -160,9 +161,8 @@ def _agreeing(sent: Any, names: dict[str, str]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    place = Path(tmp_path_factory.mktemp("visited")) / "data"
-    server = Server(place, QWED_WEBHOOK_ALLOW_PRIVATE="true")
+def visited(memory: Path) -> Iterator[Visitor]:
+    server = Server(room_in(memory) / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true")
     visitor = Visitor(server)
     yield visitor
     visitor.leave()

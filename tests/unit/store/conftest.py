@@ -8,6 +8,12 @@ import pytest
 from tests.support.stores import KINDS, Shop, agent_of, opened
 
 
+@pytest.fixture
+def tmp_path(memory_path: Path) -> Path:
+    """What is kept, and in which order, is the same wherever the file is."""
+    return memory_path
+
+
 @pytest.fixture(params=KINDS)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
     yield from opened(request.param, tmp_path, agent_of())
