@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
+import holidays
 import pytest
 from dateutil.relativedelta import relativedelta
 
@@ -194,3 +195,30 @@ def test_a_later_signing_never_has_an_earlier_deadline():
         days = [date(2027, 12, 1) + DAY * each for each in range(120)]
         found = [DeadlineGuard().verify(day, term, day).computed_deadline for day in days]
         assert found == sorted(day for day in found if day is not None), term
+
+
+def every_place(states: bool) -> list[Place]:
+    listed = holidays.list_supported_countries(include_aliases=False)
+    return [Place(country, state) for country, of in listed.items() for state in (None, *(of if states else ()))]
+
+
+def agrees_with_the_library(place: Place) -> None:
+    state = place.state or ("ENG" if place.country == "GB" else None)
+    # With the year in it: the library knows of working weekends only once a year is filled.
+    source = holidays.country_holidays(place.country, subdiv=state, years=2026)
+    signed = date(2026, 3, 30)
+    result = DeadlineGuard(place.country, place.state).verify(signed, "25 business days", signed)
+    assert result.computed_deadline == source.get_nth_working_day(signed, 25), (place, result)
+
+
+def test_every_tenth_country_has_a_calendar_that_is_counted_by():
+    for place in every_place(states=False)[::10]:
+        agrees_with_the_library(place)
+
+
+@pytest.mark.drill
+@campaign("packs", "a deadline in every country and state that has a calendar")
+def test_every_country_and_state_has_a_calendar_that_is_counted_by(figure: Figure):
+    for place in every_place(states=True):
+        agrees_with_the_library(place)
+        figure("calendars", 1)

@@ -54,7 +54,7 @@ def _fits(lead: Lead, term: Term) -> bool:
 
 def _with(term: Term, clauses: Clauses) -> Term | None:
     if clauses.inclusive is not None:
-        if term.inclusive not in (None, clauses.inclusive):
+        if term.span is None or term.inclusive not in (None, clauses.inclusive):
             return None
         term = term._replace(inclusive=clauses.inclusive)
     if clauses.business:
@@ -89,7 +89,7 @@ def _net(words: Words) -> Term | None:
     if not words.skip("net"):
         return None
     span = read_span(words)
-    if span is None:
+    if span is None and words.rest[:1] not in (("a",), ("an",)):
         count = read_count(words)
         span = None if count is None else Span(days=bounded(count))
     return None if span is None else _ending(words, span)
@@ -105,8 +105,10 @@ def _next_day(words: Words) -> Term | None:
     found = words.pick(phrases.NEXT_DAYS)
     if found is None:
         return None
-    words.pick(phrases.BEFORE if found[1] else phrases.AFTER)
-    return Term(found[0], None, back=found[1]) if read_event(words) else None
+    related = words.pick(phrases.BEFORE if found[1] else phrases.AFTER) is not None
+    if related or words.words[words.at - 1] in phrases.LINKS:
+        return Term(found[0], None, back=found[1]) if read_event(words) else None
+    return Term(found[0], None, back=found[1])
 
 
 def _counted_day(words: Words) -> Term | None:
@@ -117,7 +119,8 @@ def _counted_day(words: Words) -> Term | None:
         return None
     words.at += place[1]
     span = _days(words, bounded(place[0]))
-    return None if span is None or not words.rest else _related(words, span)
+    # The tenth day of a lease is not the tenth day after it began.
+    return None if span is None or words.rest[:1] in ((), ("of",), (",",), ("(",)) else _related(words, span)
 
 
 def _days(words: Words, count: int) -> Span | None:

@@ -77,6 +77,8 @@ AFTER = dict.fromkeys(_AFTER.split("|"), False) | dict.fromkeys(
 """Whether the day of the event is counted."""
 _BEFORE = "before|prior to|preceding|in advance of|ahead of|previous to|back from|counted back from|counting back from|"
 BEFORE = dict.fromkeys(_BEFORE.split("|"), False)
+LINKS = frozenset(("after", "following", "before", "preceding", "to"))
+"""The last word of a phrase that an event must follow, if anything does."""
 LATER = dict.fromkeys(("later", "thereafter", "hence", "afterwards", "afterward", "after that", "from then"), True)
 EARLIER = dict.fromkeys(("earlier", "prior", "beforehand", "in advance", "ahead", "before that"), True)
 
@@ -154,6 +156,8 @@ _TURNS = (
 )
 UNFIT = frozenset([*_NAMES.split(), *_TURNS.split(), *UNITS, *COUNTS]) - {*"dwmy", "a", "an"}
 """An event with one of these words in it is no event whose day is the signing date."""
+DANGLING = frozenset(("of", "to", "on", "in", "at", "from", "the", "a", "an", "for", "by", "with", "which", "that"))
+"""No event ends with one of these."""
 _STARTS = (
     "or if where when whenever should rolled rolling roll rolls adjusted moved extended postponed deferred modified "
     "inclusive including excluding exclusive counting not and but , ; ( )"

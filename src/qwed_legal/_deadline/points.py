@@ -46,6 +46,8 @@ def read_event(words: Words) -> bool:
     """Reads the words for the event, which happens on the signing date; False where they may mean another day."""
     many = next((at for at, word in enumerate(words.rest) if word in phrases.CLAUSES), len(words.rest))
     named = words.rest[:many]
+    if named and named[-1] in phrases.DANGLING:
+        return False
     if many > _LONGEST_EVENT or not all(word.isalpha() and word not in phrases.UNFIT for word in named):
         return False
     words.at += many
