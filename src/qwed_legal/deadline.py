@@ -85,6 +85,8 @@ def _settled(term: Term, roll: Any, counting: Any) -> Term:
         term = term._replace(roll=chosen)
     if counting is not None:
         inclusive = _one_of("counting", counting, _COUNTINGS) is Counting.INCLUSIVE
+        if term.span is None:
+            return term
         if term.inclusive not in (None, inclusive):
             raise Unreadable("`term` and `counting` differ on whether the first day is counted")
         term = term._replace(inclusive=inclusive)

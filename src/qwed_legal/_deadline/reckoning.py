@@ -74,7 +74,7 @@ def _along(span: Span, term: Term, day: date, place: Place) -> Iterator[Step]:
 
 
 def _months(day: date, months: int, counted: bool) -> Step:
-    said = f"{abs(months)} months {'back' if months < 0 else 'on'}"
+    said = f"{abs(months)} month{'' if abs(months) == 1 else 's'} {'back' if months < 0 else 'on'}"
     if not counted:
         found = _plus_months(day, months)
         short = "" if found.day == day.day else f", which has no {day.day}.: its last day counts (BGB 188(3))"
@@ -88,7 +88,7 @@ def _months(day: date, months: int, counted: bool) -> Step:
 
 def _days(day: date, days: int, counted: bool) -> Step:
     if not counted:
-        return Step(day + days * _DAY, f"{_signed(days)} calendar days are {shown(day + days * _DAY)}")
+        return Step(day + days * _DAY, f"{_signed(days)} is {shown(day + days * _DAY)}")
     if not days:
         raise Unreadable("0 days with the first one counted is no period")
     found = day + (days - 1 if days > 0 else days + 1) * _DAY
@@ -156,4 +156,5 @@ def _length(month: date) -> int:
 
 
 def _signed(days: int) -> str:
-    return f"{abs(days)} {'back' if days < 0 else 'on'}," if days else "0"
+    unit = "calendar day" if abs(days) == 1 else "calendar days"
+    return f"{abs(days)} {unit} {'back' if days < 0 else 'on'}"
