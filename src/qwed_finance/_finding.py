@@ -66,11 +66,12 @@ def claim_from(
     try:
         return claimed_of(name, value)
     except Unreadable as alone:
-        if not re.search(r"[A-Za-z=]", value):
-            raise
         if len(value) > LONGEST:
             raise Unreadable(f"`{name}` is longer than {LONGEST} characters") from alone
-    return the_one(name, numbers_in(value, labels), value, rate=rate, inputs=inputs)
+        found = numbers_in(value, labels)
+        if not found and not any(each.isalpha() for each in value):
+            raise
+    return the_one(name, found, value, rate=rate, inputs=inputs)
 
 
 def the_one(name: str, found: Sequence[Found], text: str, *, rate: bool, inputs: Collection[Decimal]) -> Claimed:
@@ -128,13 +129,15 @@ def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
     clean = cleaned(text)
     found: list[Found] = []
     marks = sorted(_labels(clean, labels))
+    ends = {end for _start, end, _key in marks}
     for each in _LEXEME.finditer(clean):
         claim = _claim(each)
         if claim is None:
             continue
         if len(found) >= MOST_NUMBERS:
             raise Unreadable(f"the text holds more than {MOST_NUMBERS} numbers")
-        connected = _CONNECTED.search(clean[max(0, each.start() - 40) : each.start()]) is not None
+        named = len(clean[max(0, each.start() - 4) : each.start()].rstrip()) + max(0, each.start() - 4) in ends
+        connected = named or _CONNECTED.search(clean[max(0, each.start() - 40) : each.start()]) is not None
         label = _label(clean, each.start(), marks, found) if connected else ""
         if found and not label and _follows(clean[found[-1].end : each.start()]):
             label = found[-1].label

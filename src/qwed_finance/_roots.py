@@ -1,9 +1,10 @@
 """The rates at which cash flows are worth nothing: found, and proven to be there, by signs at both sides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from math import lcm
 
 from qwed.packs.result import Unreadable
 from qwed_finance._exact import FINE, ONE, ZERO
@@ -16,6 +17,7 @@ _MOST_STEPS = 300
 _MOST_CUTS = 400
 _TWO = Decimal(2)
 _FARTHEST = 20
+_NEAREST = Decimal("1e-6")
 
 
 def worth(flows: Sequence[Decimal], base: Decimal) -> Decimal:
@@ -44,7 +46,7 @@ def root(flows: Sequence[Decimal]) -> Decimal:
         low, high = (high, FINE.multiply(high, _TWO)) if positive is not growing else (FINE.divide(low, _TWO), low)
         edge = high if positive is not growing else low
         if (worth(flows, edge) > 0) is not positive:
-            return FINE.subtract(_narrowed(flows, low, high), ONE)
+            return FINE.subtract(_narrowed(lambda base: worth(flows, base), low, high), ONE)
     raise Unreadable("the rate is beyond what is looked at, from nearly -100 % to a million times")
 
 
@@ -58,36 +60,53 @@ def roots(flows: Sequence[Decimal]) -> list[Decimal]:
         )
     whole = _whole(flows)
     found = [ZERO] if sum(whole) == 0 else []
+    while sum(whole) == 0:
+        whole = _without_one(whole)
     # With x = 1 / (1 + rate) the worth is a polynomial: rates above 0 are its roots in (0, 1), others of its mirror.
-    for row, above in ((whole, True), (whole[::-1], False)):
-        for low, high in _isolated(row):
-            found.append(_rate(flows, low, high, above))
+    found += [FINE.subtract(FINE.divide(ONE, each), ONE) for each in _within_one(whole)]
+    found += [FINE.subtract(each, ONE) for each in _within_one(whole[::-1])]
     return sorted(found)
 
 
-def _rate(flows: Sequence[Decimal], low: Fraction, high: Fraction, above: bool) -> Decimal:
-    if above:
-        # Near 0 the rate is beyond all bounds.
-        low, high = 1 / high, (1 / low if low else Fraction(2**_FARTHEST))
-    elif not low:
-        low = Fraction(1, 2**_FARTHEST)
-    ends = [FINE.divide(Decimal(each.numerator), Decimal(each.denominator)) for each in (low, high)]
-    if low == high:
-        return FINE.subtract(ends[0], ONE)
-    if (worth(flows, ends[0]) > 0) is (worth(flows, ends[1]) > 0):
-        raise Unreadable("a rate is beyond what is looked at, or two of them cannot be told apart")
-    return FINE.subtract(_narrowed(flows, *ends), ONE)
+def _within_one(row: Sequence[int]) -> list[Decimal]:
+    """The roots of the polynomial between 0 and 1."""
+    found = []
+    for poly, low, width in _isolated(row):
+        at = _narrowed(_valued(poly), ZERO, ONE) if poly else ZERO
+        root_ = FINE.add(_decimal(low), FINE.multiply(_decimal(width), at))
+        if root_ < _NEAREST:
+            raise Unreadable("a rate is beyond what is looked at, from nearly -100 % to a million times")
+        found.append(root_)
+    return found
 
 
-def _narrowed(flows: Sequence[Decimal], low: Decimal, high: Decimal) -> Decimal:
-    """The base between `low` and `high`, where the worth has different signs; by regula falsi as Illinois does it."""
-    below, over = worth(flows, low), worth(flows, high)
+def _decimal(exact: Fraction) -> Decimal:
+    return FINE.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+
+
+def _valued(poly: Sequence[int]) -> Callable[[Decimal], Decimal]:
+    rounded = [FINE.create_decimal(each) for each in poly]
+
+    def value(at: Decimal) -> Decimal:
+        found = ZERO
+        for each in reversed(rounded):
+            found = FINE.fma(found, at, each)
+        return found
+
+    return value
+
+
+def _narrowed(value: Callable[[Decimal], Decimal], low: Decimal, high: Decimal) -> Decimal:
+    """Where the value is nothing between two places where its signs differ; by regula falsi as Illinois does it."""
+    below, over = value(low), value(high)
+    if (below > 0) is (over > 0):
+        raise Unreadable("two rates lie too close together to be told apart")
     kept = 0
     for step in range(_MOST_STEPS):
         if FINE.subtract(high, low) <= FINE.multiply(_NARROW, high):
             break
         middle = _between(low, high, below, over, halve=step % 4 == 3)
-        found = worth(flows, middle)
+        found = value(middle)
         if found == 0:
             return middle
         if (found > 0) is (below > 0):
@@ -111,32 +130,44 @@ def _between(low: Decimal, high: Decimal, below: Decimal, over: Decimal, halve: 
 
 
 def _whole(flows: Sequence[Decimal]) -> list[int]:
-    """The flows as whole numbers, all multiplied by the same power of ten."""
+    """The flows as whole numbers, all multiplied by the same one."""
     exact = [Fraction(each) for each in flows]
-    scale = max(each.denominator for each in exact)
-    common = 1
-    while common % scale:
-        common *= 10
+    common = lcm(*(each.denominator for each in exact))
     return [int(each * common) for each in exact]
 
 
-def _isolated(row: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
-    """Intervals within (0, 1), each with exactly one root of the polynomial (Vincent, Collins and Akritas)."""
+Isolated = tuple[list[int], Fraction, Fraction]
+
+
+def _without_one(row: Sequence[int]) -> list[int]:
+    """The polynomial divided by x - 1, which divides it."""
+    found, carried = [], 0
+    for each in reversed(row):
+        carried += each
+        found.append(carried)
+    return found[-2::-1]
+
+
+def _isolated(row: Sequence[int]) -> list[Isolated]:
+    """The roots in (0, 1), each alone: a polynomial on (0, 1), where that begins and how wide it is.
+
+    The way of Vincent, Collins and Akritas; a root that lies on a cut comes without a polynomial.
+    """
     pending = [(list(row), Fraction(0), Fraction(1))]
-    found: list[tuple[Fraction, Fraction]] = []
+    found: list[Isolated] = []
     for _ in range(_MOST_CUTS):
         if not pending:
             return found
         poly, low, width = pending.pop()
         many = changes(_shifted(poly[::-1]))
         if many == 1:
-            found.append((low, low + width))
+            found.append((poly, low, width))
         if many <= 1:
             continue
         half = [each << (len(poly) - 1 - power) for power, each in enumerate(poly)]
         right = _shifted(half)
         if right[0] == 0:
-            found.append((low + width / 2, low + width / 2))
+            found.append(([], low + width / 2, width))
             # The root itself lies on the cut: divided out, or it would be counted again.
             right = right[1:]
             half = _shifted(right, -1)

@@ -142,7 +142,27 @@ def check_rates(seed: int, count: int) -> int:
     return count
 
 
-CHECKS = {"loans": check_loans, "cash flows": check_flows, "growth": check_growth, "rates": check_rates}
+def check_several(seed: int, count: int) -> int:
+    """Flows that are made of their rates: each factor (100 + p) x - 100 is nothing where the rate is p percent."""
+    random = Random(seed)
+    for _ in range(count):
+        percents = random.sample(range(-60, 200), random.randint(2, 5))
+        flows = [random.choice([1, -1])]
+        for each in percents:
+            flows = [(100 + each) * one - 100 * other for one, other in zip([0, *flows], [*flows, 0], strict=True)]
+        for each in percents:
+            assert verifier.verify_irr(flows, f"{each}%").verified, (percents, flows)
+            assert verifier.verify_irr(flows, f"{each}.01%").status is Standing.FAILED, (percents, flows)
+    return count
+
+
+CHECKS = {
+    "loans": check_loans,
+    "cash flows": check_flows,
+    "growth": check_growth,
+    "rates": check_rates,
+    "several rates": check_several,
+}
 
 
 @pytest.mark.parametrize("name", CHECKS)
