@@ -30,7 +30,6 @@ class Later(StrEnum):
 
     MCP = "MCP server"
     A2A = "A2A"
-    PACKS = "domain packs"
     POSTGRES = "PostgreSQL"
     REDIS = "Redis"
     CONSOLE = "console"

@@ -14,7 +14,6 @@ from tests.support.mcp_sessions import TRUSTED, Session, stdio, text
 BLOCKED = re.compile(r"(BLOCKED|BLOCKED_ADMIN_POLICY): (.*) \(verification_id=[0-9a-f]{64}\)", re.DOTALL)
 JOB = "3f8a1b2c-4d5e-6f7a-8b9c-0d1e2f3a4b5c"
 LONG = "import time\ntime.sleep(1000)\n"
-PACKS = {"qwed_legal", "qwed_finance", "qwed_ucp"}
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +91,8 @@ IMPORTS = [
 
 
 def test_every_import_of_the_mapping_is_run(trusted: Session) -> None:
-    """A pack that is not installed is missing in the script's own words, and never a blocked call."""
-    lines = [f"try:\n    {each}\n    print('there')\nexcept ImportError as e:\n    print(e)" for each in IMPORTS]
-    told = text(trusted.run("\n".join(lines))).splitlines()[1:-2]
-    assert len(told) == len(IMPORTS)
-    assert set(told) <= {"there"} | {f"No module named '{pack}'" for pack in PACKS}
-    assert told[:6] == ["there"] * 6
+    told = text(trusted.run("\n".join([*IMPORTS, "print('all there')"])))
+    assert told == "STDOUT:\nall there\n\nExecution completed successfully."
 
 
 def test_a_package_that_is_not_installed_is_an_error_in_stderr(trusted: Session) -> None:
@@ -106,32 +101,6 @@ def test_a_package_that_is_not_installed_is_an_error_in_stderr(trusted: Session)
     assert text(answer).startswith("STDERR:\nTraceback")
     assert "ModuleNotFoundError: No module named 'rdkit'" in text(answer)
 
-
-@pytest.mark.parametrize("name", ["mcp_deadline", "mcp_provenance", "mcp_legal"])
-def test_the_scripts_of_the_packs_pass_the_gateway(trusted: Session, name: str) -> None:
-    assert not text(trusted.run(PACK_SCRIPTS[name])).startswith("BLOCKED")
-
-
-PACK_SCRIPTS = {
-    "mcp_deadline": (
-        "from qwed_legal import DeadlineGuard\n\nguard = DeadlineGuard(country='US')\n"
-        "result = guard.verify('2026-01-15', '30 business days', '2026-02-14')\nprint(f'Verified: {result.verified}')\n"
-        "print(f'Computed deadline: {result.computed_deadline}')"
-    ),
-    "mcp_provenance": (
-        "import hashlib\nfrom qwed_legal import ProvenanceGuard\n\n"
-        "content = 'This AI-generated memo reviews the indemnification terms.'\n"
-        "content_hash = hashlib.sha256(content.encode()).hexdigest()\n\n"
-        "guard = ProvenanceGuard(require_disclosure=True)\nresult = guard.verify_provenance(content, {\n"
-        "    'content_hash': content_hash,\n    'model_id': 'claude-4.5-sonnet',\n"
-        "    'generation_timestamp': '2026-03-24T12:00:00+00:00',\n})\nprint(f'Verified: {result[\"verified\"]}')\n"
-        "print(f'Checks passed: {result[\"checks_passed\"]}')"
-    ),
-    "mcp_legal": (
-        "from qwed_legal import LegalGuard\n\nguard = LegalGuard()\n"
-        "# ... long-running multi-guard verification\nprint('All checks passed')"
-    ),
-}
 
 REFUSALS = [
     ("verify_math", {"expression": "x^2"}, "001", "BLOCKED", "Unknown MCP tool 'verify_math' is blocked by default."),

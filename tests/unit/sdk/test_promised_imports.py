@@ -31,16 +31,21 @@ PROMISED = {
         "VerificationVerdict",
         "verify_attestation",
     ],
+    "qwed_legal": [
+        "CitationGuard",
+        "DeadlineGuard",
+        "FairnessGuard",
+        "JurisdictionGuard",
+        "LegalGuard",
+        "LiabilityGuard",
+        "ProvenanceGuard",
+        "StatuteOfLimitationsGuard",
+    ],
+    "qwed_finance": ["FinanceVerifier", "ISOGuard"],
+    "qwed_ucp": ["UCPVerifier"],
+    "qwed_tax": ["TaxVerifier"],
 }
 """Import names that exist, and what is imported from each."""
-
-LATER = {
-    "qwed_finance": "FinanceVerifier, ISOGuard: the domain packs",
-    "qwed_ucp": "UCPVerifier: the domain packs",
-    "qwed_legal": "DeadlineGuard, CitationGuard and the others: the domain packs",
-    "qwed_tax": "TaxVerifier: the domain packs",
-}
-"""Promised names that are not there yet, each with what it comes with; one that has come must leave this table."""
 
 ENGINES = {"sympy", "z3", "sqlglot", "lark", "duckdb", "PIL", "pint", "rapidfuzz", "tree_sitter"}
 SERVER = {"starlette", "uvicorn", "reportlab", "prometheus_client"}
@@ -88,17 +93,14 @@ def imported(module: str) -> str:
     return f"from {module} import {names}" if names else f"import {module}"
 
 
+PACKS = ["qwed_legal", "qwed_finance", "qwed_ucp", "qwed_tax"]
+OF_PACKS = {"holidays", "reporters_db", "courts_db", "eyecite", "lxml", "ucp_sdk", "pydantic"}
 CLIENT_SIDE = [name for name in PROMISED if name.startswith("qwed_sdk")]
 
 
 @pytest.mark.parametrize("module", [name for name in PROMISED if name not in CLIENT_SIDE])
 def test_a_promised_name_is_there(module: str) -> None:
     run(imported(module))
-
-
-@pytest.mark.parametrize("module", LATER)
-def test_a_name_that_has_come_leaves_the_table(module: str) -> None:
-    run(f"import importlib.util as u; assert u.find_spec({module.partition('.')[0]!r}) is None")
 
 
 @pytest.mark.parametrize("module", CLIENT_SIDE)
@@ -133,6 +135,60 @@ def test_the_sdk_alone_does_not_even_load_the_http_client() -> None:
 def test_messages_between_agents_load_no_engine_no_server_and_no_protocol(names: str) -> None:
     loaded = set(run(f"import sys; from qwed_a2a import {names}; print(*sys.modules)").split())
     assert loaded & (ENGINES | SERVER | {"a2a", "grpc", "httpx"}) == set()
+
+
+@pytest.mark.parametrize("pack", PACKS)
+@pytest.mark.parametrize("names", ["*", None], ids=["star", "each"])
+def test_a_pack_loads_no_other_pack_none_of_its_libraries_and_nothing_above_it(pack: str, names: str | None) -> None:
+    asked = names or ", ".join(PROMISED[pack])
+    loaded = run(f"import sys\nfrom {pack} import {asked}\nimport {pack}.questions\nprint(*sys.modules)").split()
+    tops = {name.partition(".")[0] for name in loaded}
+    assert tops & {*PACKS} == {pack}
+    assert tops & (OF_PACKS | ENGINES | SERVER | {"qwed_sdk", "qwed_new", "qwed_mcp", "qwed_a2a"}) == set()
+    above = [name for name in loaded if name.startswith("qwed.") and name.split(".")[1] not in ("packs", "words")]
+    assert above == []
+
+
+FIRST_USE = {
+    "qwed_legal": [
+        ("DeadlineGuard().verify('2026-01-15', '30 business days', '2026-03-02')", "qwed[legal]"),
+        ("CitationGuard().verify('347 U.S. 483 (1954)')", "qwed[legal]"),
+        ("DeadlineGuard().verify('2026-01-15', '30 days', '2026-02-14').verified", "True"),
+        ("LiabilityGuard().verify_cap(1000000, 150, 1500000).verified", "True"),
+    ],
+    "qwed_finance": [
+        ("FinanceVerifier().verify_monthly_payment(250000, 0.065, 360, '$1,580.17').verified", "True"),
+        ("ISOGuard().verify_payment_message('<a/>').verified", "False"),
+        ("ISOGuard(schemas='.').verify_payment_message(MESSAGE, 'pain.001')", "qwed[finance]"),
+    ],
+    "qwed_ucp": [
+        ("UCPVerifier().verify_checkout({'currency': 'USD'}).verified", "False"),
+        ("UCPVerifier().verify_checkout(CHECKOUT)", "qwed[ucp]"),
+    ],
+    "qwed_tax": [("TaxVerifier().verify_sales_tax(100, 0.0825, 8.25).verified", "True")],
+}
+"""What a pack answers without its libraries: what needs none is answered, and the rest says what to install."""
+GIVEN = """
+import pathlib
+MESSAGE = pathlib.Path("tests/data/iso20022/pain.001.001.09-salaries.xml").read_text()
+CHECKOUT = {"ucp": {"version": "2026-01-11", "capabilities": []}, "id": "c", "currency": "USD", "status": "incomplete",
+    "line_items": [], "totals": [], "links": [], "payment": {}}
+
+def told(ask):
+    try:
+        return ask()
+    except ImportError as error:
+        return error
+"""
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_without_extras_a_pack_is_imported_and_says_at_first_use_what_to_install(pack: str) -> None:
+    asked = "".join(f"print(repr(told(lambda: {ask})).replace(chr(10), ' '))\n" for ask, _ in FIRST_USE[pack])
+    lines = run(LIGHT + GIVEN + f"from {pack} import *\n" + asked).splitlines()
+    assert len(lines) == len(FIRST_USE[pack])
+    for line, (ask, expected) in zip(lines, FIRST_USE[pack], strict=True):
+        assert expected in line, (ask, line)
 
 
 def test_every_name_of_the_sdk_is_there_and_listed() -> None:
