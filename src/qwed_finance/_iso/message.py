@@ -94,9 +94,18 @@ def _of_tree(given: Mapping[Any, Any], wanted: list[Message]) -> Read:
         return _tree_as(given, _named(namespace, wanted))
     if len(wanted) == 1:
         return _tree_as(given, wanted[0])
-    sample = _sample(given, 0)
-    chosen = min(wanted, key=lambda each: len(_tree_as(sample, each).found.wrong))
-    return _tree_as(given, chosen)
+    return _tree_as(given, _nearest(_sample(given, 0), wanted))
+
+
+def _nearest(sample: Mapping[Any, Any], wanted: list[Message]) -> Message:
+    """The first message that an object fits, or the one that it fits best."""
+    wrong: dict[int, Message] = {}
+    for each in wanted:
+        many = len(_tree_as(sample, each).found.wrong)
+        wrong.setdefault(many, each)
+        if not many:
+            break
+    return wrong[min(wrong)]
 
 
 def _tree_as(given: Mapping[Any, Any], message: Message) -> Read:
