@@ -30,7 +30,7 @@ class Payment(NamedTuple):
 class Claims(NamedTuple):
     """What a message says of its payments."""
 
-    count: int
+    many: int
     total: int
     """In thousandths."""
 
@@ -69,7 +69,7 @@ def right(payments: list[Payment]) -> Claims:
 def off(claims: Claims, random: Random) -> Claims:
     """A claim that is wrong by a little."""
     if random.random() < 0.4:
-        return claims._replace(count=max(0, claims.count + random.choice([-1, 1, 10])))
+        return claims._replace(many=max(0, claims.many + random.choice([-1, 1, 10])))
     return claims._replace(total=claims.total + random.choice([1, -1, 10, 1000, 9, 90]))
 
 
@@ -116,7 +116,7 @@ def xml(case: Case) -> str:
 
 
 def _claims(claims: Claims) -> str:
-    return f"<NbOfTxs>{claims.count}</NbOfTxs><CtrlSum>{_signed(claims.total)}</CtrlSum>"
+    return f"<NbOfTxs>{claims.many}</NbOfTxs><CtrlSum>{_signed(claims.total)}</CtrlSum>"
 
 
 def _signed(thousandths: int) -> str:
@@ -137,11 +137,11 @@ def tree(case: Case) -> dict[str, Any]:
     own |= {"DbtrAcct": {"Id": {"IBAN": "DE89370400440532013000"}}, "DbtrAgt": {"FinInstnId": {"BICFI": "COBADEFF"}}}
     batches = [
         own
-        | {"PmtInfId": f"P{number}", "NbOfTxs": claims.count, "CtrlSum": _signed(claims.total)}
+        | {"PmtInfId": f"P{number}", "NbOfTxs": claims.many, "CtrlSum": _signed(claims.total)}
         | {"CdtTrfTxInf": [_transfer(each) for each in group]}
         for number, (group, claims) in enumerate(case.batches)
     ]
-    header = {"MsgId": "M", "CreDtTm": "2026-01-15T10:00:00", "NbOfTxs": str(case.claims.count)}
+    header = {"MsgId": "M", "CreDtTm": "2026-01-15T10:00:00", "NbOfTxs": str(case.claims.many)}
     header |= {"CtrlSum": _signed(case.claims.total), "InitgPty": {"Nm": "A"}}  # type: ignore[dict-item]
     return {"GrpHdr": header, "PmtInf": batches if len(batches) > 1 else batches[0]}
 

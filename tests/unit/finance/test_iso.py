@@ -308,6 +308,16 @@ def test_the_tables_are_whole() -> None:
     assert {name[:8] for name in messages()} == set(FAMILIES)
 
 
+def test_the_page_names_every_rule_and_every_version() -> None:
+    page = (DATA.parents[1] / "docs" / "finance-iso20022.md").read_text()
+    assert [rule for rule in RULES if f"`{rule}`" not in page] == []
+    for family, said in re.findall(r"^\| ([a-z]{4}\.\d{3}) \| (\S.*?) \|$", page, re.MULTILINE):
+        listed: list[int] = []
+        for first, last in re.findall(r"\.(\d\d)(?: to \.(\d\d))?", said.replace(".001", "")):
+            listed.extend(range(int(first), int(last or first) + 1))
+        assert listed == [int(name[-2:]) for name in sorted(messages()) if name.startswith(family)], family
+
+
 _SCHEMA = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" elementFormDefault="qualified"
   targetNamespace="urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08">
   <xs:element name="Document"><xs:complexType><xs:sequence>
