@@ -76,7 +76,7 @@ def _core(book: Book, found: re.Match[str], end: int, today: date) -> Core:
 def _numbers(parts: dict[str, str], book: Book) -> Iterator[str]:
     volume, page = parts.get("volume", "1"), parts.get("page", "1")
     counted = book.numbered or _of_a_year(volume, page, book)
-    if volume.isdigit() and not whole(volume) and len(volume) != 2:
+    if volume.isdigit() and not whole(volume) and not (book.numbered and len(volume) == 2):
         yield f"volume `{volume[:20]}` is zero or has a zero in front"
     if page.isdigit() and int(page[:12]) == 0:
         yield f"page `{page[:20]}` is no page"

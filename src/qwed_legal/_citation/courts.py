@@ -8,7 +8,7 @@ from qwed_legal._citation.text import key
 
 _SUPREME = frozenset({"US", "USSupremeCourt", "USSCt", "UnitedStatesSupremeCourt", "SCt"})
 _CIRCUIT = re.compile(
-    r"(?:(?:[1-9]|10|11)(?:st|nd|d|rd|th)|First|Second|Third|Fourth|Fifth|Sixth|Seventh|"
+    r"CA(?:[1-9]|10|11|DC|Fed|F)|(?:(?:[1-9]|10|11)(?:st|nd|d|rd|th)|First|Second|Third|Fourth|Fifth|Sixth|Seventh|"
     r"Eighth|Ninth|Tenth|Eleventh|DC|Fed|Federal)Cir(?:cuit)?"
 )
 _ORDINAL = {"1": "st", "2": "nd|d", "3": "rd|d"}
@@ -30,7 +30,7 @@ App Ct Cts Sup Super Superior Supreme Court Dist Div Dept Dep't Ch Cir Civ Crim 
 Term Spec Gen Sess Com Pl CP Tax Land Magis City Eq Err Errors Orphans' Juv Oyer & Terminer Workers' Comp DCA Jud Appeal
 Appeals of Criminal Civil Chancery Appellate Division District Department Circuit 1st 2d 2nd 3d 3rd 4th 5th 6th 7th 8th
 9th 10th 11th 12th 13th 14th First Second Third Fourth Fifth Nat'l Water Env't Dom Rel Hous Small Claims Special Terr Cl
-Bus Law Mag Justice Police Traffic High Chancellor Admlty Lab Indus Bd Orph
+Bus Law Mag Justice Police Traffic High Chancellor Admlty Lab Indus Bd Orph banc ED WD SD E W S D
 """
 """What the name of a state's court is made of."""
 _DISTRICTS = (
@@ -52,7 +52,12 @@ def place_of(court: str) -> str | None:
         return "us.o"
     if _ALONE.fullmatch(flat):
         return "us:ny" if "Dep" in flat else "us:fl"
-    return _district(bare) or _of_state(court) or _listed(flat)
+    return _district(bare) or _of_state(court) or _listed(flat) or _nameless(court)
+
+
+def _nameless(court: str) -> str | None:
+    """`Sup. Ct.` beside a reporter of one state; which one, the reporter says."""
+    return "?" if all(_word(each) for each in court.split()) else None
 
 
 def _ordinal(circuit: str) -> bool:
@@ -98,7 +103,7 @@ def _after(name: str, state: str) -> str | None:
 
 
 def _word(each: str) -> bool:
-    return each.rstrip(".,") in _WORDS.split() or each == "-"
+    return each.rstrip(",").replace(".", "") in _WORDS.split() or each == "-"
 
 
 @cache

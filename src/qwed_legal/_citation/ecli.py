@@ -11,6 +11,10 @@ RULE = (
     "letter, year, and an ordinal of at most 25 "
     "letters, digits and dots (Council conclusions 2011/C 127/01, annex, paragraph 1)"
 )
+CASE_RULE = (
+    "a case of the Union's courts is cited by court, number and year of its registration, then the parties and the "
+    "ECLI (Court of Justice, method of citing the case-law)"
+)
 _COUNTRIES = """
 AT BE BG CY CZ DE DK EE EL ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK GB UK NO IS LI CH AL BA MD ME MK RS
 TR UA EU CE EP
@@ -28,8 +32,15 @@ _CASE = re.compile(
     r"/(?P<short>[0-9]{2})(?: (?P<suffix>P|PPU|P-R|R|RENV|REV|RX|DEP)\b)?"
     r"(?:(?:,| and| to) [CTF]-[0-9]{1,4}/[0-9]{2}(?: P)?){0,9}(?![0-9A-Za-z/])"
 )
-_NAME = re.compile(
-    r",? [A-Z][^\[\]\n:]{1,200}(?=,? (?:ECLI:)?EU:[CTF]:)|, ?(?=(?:ECLI:)?EU:[CTF]:)| \((?=(?:ECLI:)?EU:)"
+_OLD = re.compile(
+    r"(?:Joined )?Cases? (?P<number>[0-9]{1,3})(?:(?:, | and |-)[0-9]{1,3}){0,9}/(?P<short>5[3-9]|[678][0-9])"
+    r"(?![0-9A-Za-z/])"
+)
+"""Until 1989 there was one court and no letter."""
+_NUMBER = r"(?:ECLI:)?EU:[CTF]:[0-9]{4}:[0-9]{1,5}(?![0-9A-Za-z])"
+_NAMED = re.compile(
+    rf"(?P<name>(?:,|:)? [A-Z][^\[\]\n:;]{{1,200}}?)(?:,? |, ?| ?\()(?P<ecli>{_NUMBER})\)?"
+    rf"|(?P<alone>(?:,|:)? [A-Z][A-Za-z0-9 .,'&()\u00c0-\u024f/-]{{1,160}}$)|, ?(?P<bare>{_NUMBER})"
 )
 
 
@@ -41,9 +52,9 @@ def ecli_at(text: str, start: int, today: date) -> Iterator[Core]:
     bare = _BARE.match(text, start)
     if bare is not None:
         yield _made(bare["court"], "EU", bare["year"], bare["ordinal"], bare.end(), [], today)
-    case = _CASE.match(text, start)
+    case = _CASE.match(text, start) or _OLD.match(text, start)
     if case is not None:
-        yield from _case(text, case, today)
+        yield _case(text, case, today)
 
 
 def _identifier(found: re.Match[str], today: date) -> Core:
@@ -89,29 +100,30 @@ def _when(country: str, court: str, year: str, today: date) -> Iterator[str]:
         yield f"the {_EU_COURTS[court][2]} ({court}) gave no decisions in {year}"
 
 
-def _case(text: str, found: re.Match[str], today: date) -> Iterator[Core]:
+def _case(text: str, found: re.Match[str], today: date) -> Core:
+    court = found.groupdict().get("court") or "C"
     short = int(found["short"])
-    year = 2000 + short if 2000 + short <= today.year else 1900 + short
-    first, last, name = _EU_COURTS[found["court"]]
-    issues: tuple[str, ...] = ()
+    year = 2000 + short if 2000 + short <= today.year and found.re is _CASE else 1900 + short
+    first, last, name = _EU_COURTS[court]
+    issues: list[str] = []
     if not first <= year <= last or not found["number"].strip("0"):
-        issues = (f"the {name} ({found['court']}) has no case of that number in {year}",)
-    parts = {"kind": "eu_case", "court": found["court"], "number": found["number"], "year": str(year)}
-    named = _NAME.match(text, found.end())
-    if named is not None:
-        parts["parties"] = named[0].strip(" ,(")
-        after = next(ecli_at(text, named.end(), today), None)
-        if after is not None:
-            issues += after.issues
-            parts |= {"ecli": text[named.end() : after.end]}
-            end = after.end + (named[0].endswith("(") and text.startswith(")", after.end))
-            yield Core(kind="eu_case", end=end, parts=parts, issues=issues, rule=RULE, steps=after.steps)
-    step = f"{found['court']} is the {name}, number {found['number']} of {year}"
-    yield Core(
-        kind="eu_case",
-        end=found.end(),
-        parts=parts,
-        issues=issues,
-        rule="a case of the Union's courts is cited by court, number and year of its registration",
-        steps=(step,),
-    )
+        issues.append(f"the {name} ({court}) has no case of that number in {year}")
+    parts = {"kind": "eu_case", "court": court, "number": found["number"], "year": str(year)}
+    end = _named(text, found.end(), parts, issues, today)
+    step = f"{court} is the {name}, number {found['number']} of {year}"
+    return Core(kind="eu_case", end=end, parts=parts, issues=tuple(issues), rule=CASE_RULE, steps=(step,))
+
+
+def _named(text: str, at: int, parts: dict[str, str], issues: list[str], today: date) -> int:
+    """Takes the parties and the ECLI behind a number; where they end."""
+    found = _NAMED.match(text, at)
+    if found is None:
+        return at
+    name, ecli = found["name"] or found["alone"], found["ecli"] or found["bare"]
+    if name:
+        parts["parties"] = name.strip(" ,:(")
+    if ecli:
+        parts["ecli"] = ecli
+        country, court, year, ordinal = ecli.removeprefix("ECLI:").split(":")
+        issues.extend((*_shape(country, court, year, ordinal), *_when(country, court, year, today)))
+    return found.end()

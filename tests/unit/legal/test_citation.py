@@ -1,0 +1,166 @@
+"""Citations are read whole: right ones in every usual notation, wrong ones that look right, and nasty ones."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from qwed.packs.result import Standing
+from qwed_legal import CitationGuard
+from qwed_legal.citation import MOST_CITATIONS, NO_MORE, QUESTIONS, CitationResult
+from tests.support.tables import each, rows
+
+GUARD = CitationGuard(clock=lambda: date(2026, 11, 16))
+
+
+def require_explained(result: CitationResult) -> None:
+    assert result.valid is result.verified
+    assert NO_MORE in result.message or result.status is Standing.UNVERIFIABLE
+    if result.status is not Standing.UNVERIFIABLE:
+        assert result.rule
+        assert result.by_hand
+    assert bool(result.issues) is (result.status is Standing.FAILED)
+
+
+@each(("citation", "kind"), [(row["citation"], row["kind"]) for row in rows("citation_true.jsonl")])
+def test_a_right_citation_is_valid(citation: str, kind: str) -> None:
+    result = GUARD.verify(citation)
+    require_explained(result)
+    assert result.valid, result.message
+    assert result.parsed_components["kind"] == kind
+
+
+@each(("why", "citation"), [(row["why"], row["citation"]) for row in rows("citation_false.jsonl")])
+def test_a_wrong_citation_is_not(why: str, citation: str) -> None:
+    result = GUARD.verify(citation)
+    require_explained(result)
+    assert not result.valid, why
+
+
+def hostile() -> Iterator[tuple[str, Any]]:
+    for row in rows("citation_hostile.jsonl"):
+        yield row["why"], (row["part"] * row["times"])[:2_000] if "part" in row else row["value"]
+
+
+@each(("why", "citation"), hostile())
+def test_a_nasty_citation_is_answered_and_not_valid(why: str, citation: Any) -> None:
+    result = GUARD.verify(citation)
+    require_explained(result)
+    assert not result.valid, why
+
+
+ALIKE = """
+Brown v. Board of Education, 347 U.S. 483 (1954)
+Brown v. Board of Education, 347 U. S. 483 (1954)
+Brown v. Board of Education, 347 US 483 (1954)
+Brown v. Board of Education, 347\u00a0U.S.\u00a0483 (1954).
+Brown v. Board of Education, 347 U.S. 483  (1954)
+See Brown v. Board of Education, 347 U.S. 483 (1954)
+""".strip().splitlines()
+
+
+@each("citation", ALIKE)
+def test_what_is_written_in_another_way_is_read_alike(citation: str) -> None:
+    found = GUARD.verify(citation).parsed_components
+    parts = {name: found[name] for name in ("volume", "reporter", "page", "year", "parties")}
+    assert parts == {
+        "volume": "347",
+        "reporter": "U.S.",
+        "page": "483",
+        "year": "1954",
+        "parties": "Brown v. Board of Education",
+    }
+
+
+PARSED = [
+    ("347 U.S. 483, 495-96 (1954)", {"pin_cite": "495-96"}),
+    ("5 U.S. (1 Cranch) 137", {"reporter_nominative": "Cranch", "volume_nominative": "1"}),
+    ("630 F.2d 876 (2d Cir. 1980)", {"court": "2d Cir.", "year": "1980"}),
+    ("42 U.S.C. § 2000e-2(a)(1)", {"kind": "statute", "title": "42", "section": "2000e-2(a)(1)"}),
+    ("U.S. Const. amend. XIV, § 1", {"kind": "constitution", "amendment": "XIV", "section": "1"}),
+    ("[2005] EWHC 1234 (Admin)", {"kind": "neutral", "court": "EWHC", "number": "1234", "division": "Admin"}),
+    ("ECLI:EU:C:2014:317", {"kind": "ecli", "country": "EU", "court": "C", "year": "2014", "ordinal": "317"}),
+    ("(1854) 9 Exch 341", {"kind": "report", "volume": "9", "reporter": "Exch", "page": "341", "year": "1854"}),
+    ("347 U.S. at 495", {"kind": "short", "volume": "347", "pin_cite": "495"}),
+    ("2015-Ohio-1234", {"volume": "2015", "reporter": "Ohio", "page": "1234"}),
+    ("Fed. R. Civ. P. 12(b)(6)", {"kind": "rule", "rule": "12"}),
+]
+
+
+@each(("citation", "parts"), PARSED)
+def test_the_parts_are_named(citation: str, parts: dict[str, str]) -> None:
+    assert parts.items() <= GUARD.verify(citation).parsed_components.items()
+
+
+def test_parallels_and_what_became_of_the_case_are_read() -> None:
+    found = GUARD.verify(
+        "Zeran v. America Online, Inc., 129 F.3d 327 (4th Cir. 1997), cert. denied, 524 U.S. 937 (1998)"
+    ).parsed_components
+    assert found["history"][0]["action"] == "cert. denied"
+    assert found["history"][0]["volume"] == "524"
+    parallel = GUARD.verify("347 U.S. 483, 74 S. Ct. 686, 98 L. Ed. 873 (1954)").parsed_components["parallel"]
+    assert [each["reporter"] for each in parallel] == ["S. Ct.", "L. Ed."]
+
+
+def test_an_error_in_what_became_of_the_case_is_found() -> None:
+    assert not GUARD.verify("Roe v. Wade, 410 U.S. 113 (1973), overruled by X v. Y, 597 U.S. 215 (1922)").valid
+
+
+def test_an_unknown_reporter_is_named_with_those_that_are_near() -> None:
+    result = GUARD.verify("999 F.9th 1")
+    assert result.status is Standing.FAILED
+    assert "F.4th" in result.issues[0]
+
+
+UNKNOWN = [
+    "BGH, Urteil vom 12. März 2015 - I ZR 84/13",
+    "最高裁判所平成10年1月1日判決",
+    "Id. at 5",
+    "Smith, supra note 3",
+]
+
+
+@each("citation", UNKNOWN)
+def test_an_unknown_system_is_unverifiable_with_those_that_are_known(citation: str) -> None:
+    result = GUARD.verify(citation)
+    assert result.status is Standing.UNVERIFIABLE
+    assert "ECLI" in result.known
+
+
+def test_a_year_that_has_not_come_yet_comes() -> None:
+    later = CitationGuard(clock=lambda: date(2031, 1, 1))
+    assert not GUARD.verify("2030 WL 12345").valid
+    assert later.verify("2030 WL 12345").valid
+
+
+def test_a_batch_has_a_result_for_each_and_counts() -> None:
+    batch = GUARD.verify_batch(["347 U.S. 483", "999 F.9th 1", "nothing"])
+    assert (batch.total, batch.valid, batch.invalid, batch.unknown) == (3, 1, 2, 1)
+    assert [each.valid for each in batch] == [True, False, False]
+    assert batch[0].valid
+    assert len(batch) == 3
+    assert batch["total"] == dict(batch)["total"] == 3
+    assert batch.status is Standing.FAILED
+    assert GUARD.verify_batch(["347 U.S. 483"]).verified
+    assert GUARD.verify_batch(["347 U.S. 483", "nothing"]).status is Standing.UNVERIFIABLE
+
+
+@pytest.mark.parametrize("citations", [None, 5, "347 U.S. 483", {}, [], [None] * (MOST_CITATIONS + 1)])
+def test_what_is_no_list_is_unverifiable(citations: Any) -> None:
+    assert GUARD.verify_batch(citations).status is Standing.UNVERIFIABLE
+
+
+def test_the_citations_of_a_text_are_found_with_those_that_are_only_shaped_so() -> None:
+    text = "In Brown, 347 U.S. 483 (1954), unlike 999 F.9th 1, 42 U.S.C. § 1983 and [2019] UKSC 41 were not at issue."
+    found = {each.citation: each.valid for each in GUARD.find(text)}
+    assert found["999 F.9th 1"] is False
+    assert sum(found.values()) == 3
+    assert GUARD.find("nothing here").status is Standing.UNVERIFIABLE
+    assert GUARD.find(None).status is Standing.UNVERIFIABLE
+
+
+def test_the_questions_are_asked_by_name() -> None:
+    asked = {each.name: each for each in QUESTIONS}
+    assert asked["citation"].ask(citation="347 U.S. 483").verified
+    assert asked["citation_batch"].ask(citations=["347 U.S. 483"]).verified
