@@ -42,7 +42,12 @@ _VAGUE = re.compile(
     r"(?:\b(?:at least|at most|more than|less than|under|below|above|either)\s{0,3}|\bbetween\b[^.;\n]{0,40})\Z",
     re.IGNORECASE,
 )
-_MARKS = str.maketrans(dict.fromkeys('*`{}\\_"[]|', " "))
+_DIGITS = frozenset("0123456789)%")
+_OPERATORS = frozenset(("*", "/", "^", "+", "\u00d7", "\u00f7"))
+_OPERATED = re.compile(r"\s{0,3}(?:[*/^+\u00d7\u00f7]|x\s{0,2}[0-9(]|[-\u2212]\s{0,2}[$\u20ac\u00a3\u20b9(]?[0-9])")
+_MARKS = str.maketrans(dict.fromkeys('`{}\\_"[]|', " "))
+_STARS = re.compile(r"\*\*|(?<!\S)\*(?=\S)|(?<=\S)\*(?!\S)")
+"""Of Markdown; a star between two numbers multiplies them."""
 _SENTENCE = re.compile(r"[.;!?](?=\s|\Z)|\n")
 ANSWER = ("final answer", "answer", "result", "therefore")
 
@@ -121,7 +126,7 @@ def _last_of_chain(found: Sequence[Found], text: str) -> Found | None:
 
 def cleaned(text: str) -> str:
     """Without the marks of Markdown, JSON and TeX; as long as before."""
-    return text.translate(_MARKS)
+    return _STARS.sub(lambda found: " " * len(found[0]), text).translate(_MARKS)
 
 
 def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
@@ -132,7 +137,7 @@ def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
     ends = {end for _start, end, _key in marks}
     for each in _LEXEME.finditer(clean):
         claim = _claim(each)
-        if claim is None:
+        if claim is None or _is_operand(clean, each):
             continue
         if len(found) >= MOST_NUMBERS:
             raise Unreadable(f"the text holds more than {MOST_NUMBERS} numbers")
@@ -143,6 +148,13 @@ def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
             label = found[-1].label
         found.append(Found(claim, each.start(), each.end(), connected, label))
     return found
+
+
+def _is_operand(text: str, match: re.Match[str]) -> bool:
+    """Whether it stands in a sum or a product: what these come to is the claim."""
+    before = text[max(0, match.start() - 6) : match.start()].rstrip()
+    minus = match["written"].lstrip("(")[:1] in ("-", "\u2212", "+") and before[-1:] in _DIGITS
+    return minus or before[-1:] in _OPERATORS or _OPERATED.match(text, match.end()) is not None
 
 
 def _follows(between: str) -> bool:

@@ -28,7 +28,8 @@ def off(claim: str, by: int) -> str:
 
 
 def is_tie(exact: Fraction, decimals: int = 2) -> bool:
-    return (exact * 10**decimals * 2).denominator == 1 and (exact * 10**decimals).denominator != 1
+    cent = Fraction(1, 10**decimals)
+    return (exact * 2 / cent).denominator == 1 and (exact / cent).denominator != 1
 
 
 def written(claim: str, random: Random) -> object:

@@ -21,8 +21,10 @@ from qwed_finance._banking.words import (
 from qwed_finance._exact import FINE, ZERO, Worked, rounded
 
 _MOST = 200
+_MOVES = r"(?:with|deposit|transfer|pay|spend|receiv)[a-z]{0,6} "
 _SENTENCE = re.compile(
-    r"(?<=[a-z0-9)%])[.;?!](?=\s|\Z)|,? (?:and )?then |, (?=(?:with|deposit|transfer|pay|spend|receiv)[a-z]* )"
+    r"(?<=[a-z0-9)%])[.;?!](?=\s|\Z)|,? (?:and )?then |, (?:and )?(?=" + _MOVES + r")"
+    r"| and (?=(?:he |she |they |i )?(?:wants to |tries to |attempts to |would like to )?" + _MOVES + r")"
 )
 _OPENS = re.compile(
     r"\bbalance\b|\b(?:account|customer|i|he|she) (?:has|have|holds|starts with)\b|\b(?:starts?|opens?|opened) with\b"
@@ -54,7 +56,7 @@ _KNOWN = words(
     "customer client bank user balance opening initial starting current checking savings to from into in "
     "out and for on it this that his her another friend's friend atm cash by at money amount them their "
     "made makes make worth check new opening's account's customer's beneficiary landlord rent groceries "
-    "merchant store bill"
+    "merchant store bill wants tries attempts would like there after be"
 )
 _FEES_ON = words("withdrawal transfer payment deposit transaction applies apply applied each per every")
 

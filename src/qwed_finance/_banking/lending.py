@@ -27,6 +27,7 @@ from qwed_finance._reading import loan_of
 from qwed_finance.cashflows import irr, npv, npv_of_excel
 
 _PLAIN = (
+    "was were wants want would like need needs now later end time calculation using "
     "a an the of on at for over with in is are what what's whats will would be calculate compute find "
     "determine how much do does i we my you your customer client borrower bank he she they his her their "
     "their's to and per year yearly annual annually annum interest rate nominal fixed please if from "
@@ -40,11 +41,12 @@ _OF_LOANS = words(
 _OF_INTEREST = words(
     f"{_PLAIN} deposit deposits deposited invest invests invested investment investing principal sum "
     "account savings earn earns earned amount saves saved put puts placed places certificate cd into "
-    "accumulated accumulates paying pays"
+    "accumulated accumulates paying pays "
+    "savings bond makes value be grow left leaves left kept receive received receives"
 )
 _OF_FLOWS = words(
-    f"{_PLAIN} cash flows flow cashflows cashflow project investment discount discounted rate years "
-    "initial outlay following returns series has t first"
+    f"{_PLAIN} cash flows flow cashflows cashflow project discount discounted rate following followed returns annual "
+    "inflows inflow receives yielding generating series t first then"
 )
 _LOANS = {
     "payment": re.compile(
@@ -61,6 +63,10 @@ _GROWN = {
     "interest": re.compile(r"\b(?:compound|simple) interest\b|\binterest earned\b"),
 }
 _COMPOUND = re.compile(r"\bcompound(?:ed|ing)?\b")
+_OUTLAY = re.compile(
+    r"\b(?:initial|upfront) (?:investment|outlay|cost)(?: of| is|:)?(?= ?-?[$\u20ac\u00a3\u20b9]?-?[0-9])"
+)
+"""What is paid first, whatever its sign; said before the first amount, or not understood."""
 _FLOWS = {
     "npv": re.compile(r"\b(?:net present value|npv)\b"),
     "irr": re.compile(r"\b(?:internal rate of return|irr)\b"),
@@ -109,8 +115,9 @@ def grown(text: str, _decimals: int) -> Posed | None:
     """An amount that bears interest."""
     is_simple = "simple interest" in text
     asked, rest = _asked(text, _GROWN)
-    if not asked or not (is_simple or _COMPOUND.search(text)):
+    if not (is_simple or _COMPOUND.search(text)):
         return None
+    asked = asked or ["amount"]
     often, rest = taken(COMPOUNDED, rest)
     put, rate, long = _slots(rest, _OF_INTEREST)
     years = FINE.divide(long, TWELVE)
@@ -134,13 +141,16 @@ def flows(text: str, _decimals: int) -> Posed | None:
     asked, rest = _asked(text, _FLOWS)
     if not asked:
         return None
-    rates, rest = taken(PERCENT, rest)
+    paid_first = _OUTLAY.search(rest)
+    rates, rest = taken(PERCENT, _OUTLAY.sub(" ", rest))
     amounts, rest = taken(AMOUNT, rest)
     require_words(rest, _OF_FLOWS)
     if len(asked) > 1 or len(amounts) < 2:
         raise unparsed("the scenario must ask for NPV or IRR of two cash flows or more, each after a comma and a blank")
     found = [amount(each) for each in amounts]
     values = [each.value for each in found]
+    if paid_first:
+        values[0] = FINE.minus(FINE.abs(values[0]))
     return _FLOW_WORKED[asked[0]](values, [percent(each) for each in rates], one_currency(found))
 
 

@@ -18,7 +18,10 @@ from qwed_finance._banking.words import (
 )
 from qwed_finance._exact import FINE, Worked, brief
 
-_CLAUSE = re.compile(r"(?<=[a-z0-9)%])[.;?!:](?=\s|\Z)|,(?=\s)| and (?!no)")
+_CLAUSE = re.compile(
+    r"(?<=[a-z0-9)%])[.;?!:](?=\s|\Z)|,(?=\s)| and (?!no)"
+    r"| (?:on|against|for) (?=(?:an? |the )?(?:property|home|house)\b)"
+)
 _KNOWN = words(
     "a an the of is are has have with customer client borrower applicant he she his her their my i at for "
     "on to in and it be this that what what's each per gross total all loan application mortgage bank "

@@ -52,7 +52,7 @@ _SHORTER = re.compile(
     r"\s?(?:interest |rate )?(?:per |a |each |every )?(?:months?|monthly|quarter|week|day|daily|semi)"
 )
 _WORD = re.compile(r"[a-z][a-z'-]*|[^\s\w]|\w+")
-_IGNORED = frozenset(".,:;?!'\"()")
+_IGNORED = frozenset(".,:;?!'\"()[]")
 
 
 def words(text: str) -> frozenset[str]:
