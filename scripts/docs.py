@@ -7,6 +7,7 @@ A table stands between `<!-- generated: name -->` and `<!-- end -->`; conformanc
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,19 @@ def _parts(command: Any) -> Iterator[tuple[str, str]]:
             yield f"`{_cell(value)}`", _cell(param.help)
 
 
+def _questions() -> str:
+    """Every check of every pack, with the values it takes; the one that `query` stands for is marked."""
+    rows = []
+    for pack in ("legal", "finance", "ucp", "tax"):
+        for row in import_module(f"qwed_{pack}.questions").QUESTIONS.values():
+            marked = {row.text: f"**`{row.text}`**"} if row.text else {}
+            required, optional = (
+                ", ".join(marked.get(name, f"`{name}`") for name in names) for names in (row.required, row.optional)
+            )
+            rows.append([pack, f"`{row.name}`", _cell(row.says), required, optional])
+    return _table(["`type`", "`operation`", "what it finds out", "values", "may be given"], rows)
+
+
 def _cell(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
@@ -123,6 +137,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "effects": _effects,
     "factors": _factors,
     "commands": _commands,
+    "questions": _questions,
 }
 
 
