@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     figures.register(config)
-    _take_the_time_it_takes()
+    _settle_properties(drawn_anew=config.option.markexpr != "not drill")
     authorities.trust_one()
     # Nothing that is made while tests are collected is garbage before they have run.
     gc.disable()
@@ -37,14 +37,21 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, usual)
 
 
-def _take_the_time_it_takes() -> None:
-    """A property is about what comes out; that it takes longer where others work too is no failure of it."""
+def _settle_properties(drawn_anew: bool) -> None:
+    """A property is about what comes out, not about how long it takes where others work too.
+
+    `make test` draws the same examples every time: whether a change passes does not hang on luck. Drills draw anew.
+    """
     if find_spec("hypothesis") is None:
         return  # what is tested in an environment of its own has no properties
     from hypothesis import HealthCheck, settings
 
     settings.register_profile(
-        "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "unhurried",
+        settings.default,
+        deadline=None,
+        derandomize=not drawn_anew,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("unhurried")
 
