@@ -5,7 +5,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -14,6 +14,7 @@ AT_ONCE = 40
 LONGEST_ROW = 600
 
 Test = Callable[..., None]
+_Row = TypeVar("_Row")
 
 
 class Row(NamedTuple):
@@ -27,6 +28,18 @@ class Row(NamedTuple):
 def rows(name: str) -> list[dict[str, Any]]:
     """The rows of a table under tests/data."""
     return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def parted(table: Iterable[_Row], every: int, kinds: Callable[[_Row], Iterable[str]]) -> tuple[list[_Row], list[_Row]]:
+    """The first row of each kind and one row in so many; and the others, for drills."""
+    seen: set[str] = set()
+    some: list[_Row] = []
+    others: list[_Row] = []
+    for number, row in enumerate(table):
+        new = set(kinds(row)) - seen
+        seen |= new
+        (some if new or number % every == 0 else others).append(row)
+    return some, others
 
 
 def each(

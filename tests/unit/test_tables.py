@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tables import Row, each
+from tests.support.tables import Row, each, parted
 
 NUMBERS = [2, 4, 5, 6, 9]
 
@@ -98,3 +98,8 @@ def test_a_test_that_takes_more_than_its_row_is_refused() -> None:
 def test_a_row_that_is_too_short_is_refused() -> None:
     with pytest.raises(AssertionError, match="row 2 has 1 values, the test takes 2"):
         each(("a", "b"), [(1, 2), (3,)])
+
+
+def test_a_table_is_parted_without_losing_a_row_or_a_kind() -> None:
+    some, others = parted(["aa", "ab", "aab", "c", "abc", "ba"], 4, set)
+    assert (some, others) == (["aa", "ab", "c", "abc"], ["aab", "ba"])

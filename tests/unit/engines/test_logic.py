@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import sys
 from fractions import Fraction
 from random import Random
@@ -15,7 +16,7 @@ from qwed.engines.logic import verify, verify_logic_statement
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Status, Verdict
 from qwed_new.engines import logic_engine as published
-from tests.support.tables import each, rows
+from tests.support.tables import each, parted, rows
 
 
 def request(row: dict[str, Any]) -> EngineRequest:
@@ -42,16 +43,39 @@ def entails(premises: list[str], conclusion: str) -> Verdict:
     return verify(EngineRequest(parameters={"premises": premises, "conclusion": conclusion}))
 
 
+SIGN = re.compile(
+    r"\b[A-Z]{2,}\b|\b(?:forall|exists|and|or|not|if|iff|implies|all|some|no|only|every|each|unless)\b|[^\w\s]+"
+)
+
+
 def label(row: dict[str, Any]) -> str:
     return json.dumps(row)[:70]
 
 
-@each("row", rows("logic_true.jsonl"), ids=label)
-def test_what_can_be_satisfied_or_follows_is_verified(row):
+def signs(row: dict[str, Any]) -> set[str]:
+    """What a row is made of: its members, and the operators, quantifiers and marks in them."""
+    return set(row) | set(SIGN.findall(json.dumps(row, ensure_ascii=False)))
+
+
+TRUE, MORE_TRUE = parted(rows("logic_true.jsonl"), 4, signs)
+
+
+def require_verified(row):
     verdict = ask(row)
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ())
     assert verdict.verified
     assert verdict.checks_passed[-1] == ("satisfiable" if "query" in row else "entailed")
+
+
+@each("row", TRUE, ids=label)
+def test_what_can_be_satisfied_or_follows_is_verified(row):
+    require_verified(row)
+
+
+@pytest.mark.drill
+@each("row", MORE_TRUE, ids=label)
+def test_the_others_that_can_be_satisfied_or_follow_are_verified_too(row):
+    require_verified(row)
 
 
 @each("row", rows("logic_false.jsonl"), ids=label)
