@@ -126,7 +126,10 @@ def _between(low: Decimal, high: Decimal, below: Decimal, over: Decimal, halve: 
     if halve or below == over:
         return FINE.divide(FINE.add(low, high), _TWO)
     part = FINE.divide(below, FINE.subtract(below, over))
-    return FINE.add(low, FINE.multiply(FINE.subtract(high, low), part))
+    guess = FINE.add(low, FINE.multiply(FINE.subtract(high, low), part))
+    # A step must be seen: right beside the root one end would otherwise stay where it is for ever.
+    least = FINE.divide(FINE.multiply(_NARROW, high), _TWO)
+    return min(max(guess, FINE.add(low, least)), FINE.subtract(high, least))
 
 
 def _whole(flows: Sequence[Decimal]) -> list[int]:

@@ -16,6 +16,8 @@ APR_RULE = (
     "annual percentage rate: twelve times the monthly rate at which the payments are worth the amount financed, "
     "principal less prepaid finance charges (US Regulation Z, 12 CFR 1026 Appendix J, equal monthly periods)"
 )
+OF_SCHEDULE = "of a schedule in cents whose last instalment clears the balance"
+CONVENTIONS = ("payments", "schedule")
 PARTS = ("balance", "interest", "principal")
 
 
@@ -63,15 +65,14 @@ def payment(loan: Loan) -> Worked:
     return Worked(exact, "P * i / (1 - (1 + i)^-n), i = annual rate / 12", PAYMENT_RULE, steps, loan.principal)
 
 
-def total_interest(loan: Loan, decimals: int) -> tuple[Worked, ...]:
-    """The interest in all: of the exact payment, of the payment in cents, and with a last instalment that clears."""
-    exact, paid = level(loan), rounded(level(loan), decimals)
-    many = Decimal(loan.months)
+def total_interest(loan: Loan, decimals: int) -> tuple[Worked, Worked]:
+    """The interest in all: of the exact payment, and of the payment in cents."""
+    exact, many = level(loan), Decimal(loan.months)
     rows = (
         ("of the unrounded payment", "n * payment - P", exact),
-        ("of the payment rounded to the cent", "n * round(payment) - P", paid),
+        ("of the payment rounded to the cent", "n * round(payment) - P", rounded(exact, decimals)),
     )
-    readings = [
+    of_exact, of_cents = (
         Worked(
             within(FINE.subtract(FINE.multiply(each, many), loan.principal)),
             formula,
@@ -81,15 +82,21 @@ def total_interest(loan: Loan, decimals: int) -> tuple[Worked, ...]:
             called=called,
         )
         for called, formula, each in rows
-    ]
-    charged = sum((line.interest for line in schedule(loan, decimals)), ZERO)
+    )
+    return of_exact, of_cents
+
+
+def interest_of_schedule(loan: Loan, decimals: int) -> Worked:
+    """The interest of a schedule in cents whose last instalment clears the balance."""
+    paid, charged = rounded(level(loan), decimals), ZERO
+    for each in schedule(loan, decimals):
+        charged = FINE.add(charged, each.interest)
     steps = (
         *payment(loan).steps,
         f"each month: interest = balance x i, to the cent; the rest of {paid:f} repays; the last instalment clears",
         f"the interest of all {loan.months} months is {charged:f}",
     )
-    called = "of a schedule in cents whose last instalment clears the balance"
-    return (*readings, Worked(charged, "sum of round(balance * i)", INTEREST_RULE, steps, exact, called=called))
+    return Worked(charged, "sum of round(balance * i)", INTEREST_RULE, steps, loan.principal, called=OF_SCHEDULE)
 
 
 def schedule(loan: Loan, decimals: int) -> list[Line]:

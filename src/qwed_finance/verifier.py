@@ -66,11 +66,19 @@ class FinanceVerifier:
             return self._judged(llm_output, [worked], loan[:2], _PAYMENT, [negative])
 
     @answering(FinanceResult)
-    def verify_total_interest(self, principal: Any, annual_rate: Any, months: Any, llm_output: Any) -> FinanceResult:
-        """Whether this is the interest of the whole loan, by one of the usual conventions."""
-        loan = loan_of(principal, annual_rate, months)
+    def verify_total_interest(
+        self, principal: Any, annual_rate: Any, months: Any, llm_output: Any, convention: Any = "payments"
+    ) -> FinanceResult:
+        """Whether this is the interest of the whole loan: of all payments, or of a `schedule` in cents."""
+        loan, decimals = loan_of(principal, annual_rate, months), self._decimals()
+        if convention not in loans.CONVENTIONS:
+            raise unknown("convention", convention, loans.CONVENTIONS)
         with bounded():
-            return self._judged(llm_output, loans.total_interest(loan, self._decimals()), loan[:2], _TOTAL)
+            in_cents = loans.interest_of_schedule(loan, decimals)
+            if convention == "schedule":
+                return self._judged(llm_output, [in_cents], loan[:2], _TOTAL)
+            hint = in_cents._replace(called=f"that {in_cents.called}: ask with convention `schedule`")
+            return self._judged(llm_output, loans.total_interest(loan, decimals), loan[:2], _TOTAL, [hint])
 
     @answering(FinanceResult)
     def verify_amortization(
@@ -251,7 +259,7 @@ QUESTIONS = (
     _question("irr", "internal rate of return", "cashflows"),
     _question("xnpv", "net present value of dated cash flows", "cashflows dates rate"),
     _question("monthly_payment", "level monthly payment of a loan", "principal annual_rate months"),
-    _question("total_interest", "interest of a whole loan", "principal annual_rate months"),
+    _question("total_interest", "interest of a whole loan", "principal annual_rate months", "convention"),
     _question("amortization", "one line of an amortisation schedule", "principal annual_rate months month", "part"),
     _question("apr", "annual percentage rate of a loan with fees", "principal annual_rate months fees"),
     _question("compound_interest", "amount or interest after years", "principal rate periods", "compounding value"),
