@@ -1,9 +1,11 @@
 """The engine of a pack: its checks are asked by name, and every answer is small, plain and says what can be asked."""
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -174,7 +176,9 @@ def test_a_query_that_is_too_long_is_refused_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["x" * 900_000, [0] * 190_000, ["x" * 5] * 180_000, {str(each): each for each in range(99_000)}], ids=str
+    "value",
+    ["x" * 900_000, [0] * 190_000, ["x" * 5] * 180_000, {str(each): each for each in range(99_000)}],
+    ids=["a text", "numbers", "texts", "members"],
 )
 def test_a_result_is_small_however_much_it_repeats(value: Any) -> None:
     found = ask(operation="add", left=1, right=2, claimed=3, more=value)
@@ -212,3 +216,76 @@ def test_a_result_is_told_as_json(value: Any, told: Any) -> None:
 
 def test_what_is_nested_deeper_than_anybody_reads_is_cut() -> None:
     assert str(plain(nested(20))) == str(nested(16)).replace("1", "'...'")
+
+
+PACKS = ("legal", "finance", "ucp", "tax")
+REAL = [(pack, row) for pack in PACKS for row in import_module(f"qwed_{pack}.questions").QUESTIONS.values()]
+NASTY: list[Any] = [
+    "",
+    " ",
+    "x",
+    "\ud800",
+    "\u0661\u0662",
+    "1" * 5_000,
+    "<" * 5_000,
+    "(" * 5_000,
+    "9999-99-99",
+    "0001-01-01",
+    "9999-12-31",
+    "NaN",
+    "1e999999",
+    "-0",
+    True,
+    0,
+    -1,
+    10**30,
+    1 << 511,
+    1.5e308,
+    5e-324,
+    math.nan,
+    -math.inf,
+    [],
+    [[]],
+    [None] * 50,
+    ["1", 2, None, {}],
+    {},
+    {"": ""},
+    {"a": {"b": [1, {"c": None}]}},
+    nested(40),
+]
+
+
+@pytest.mark.parametrize(("pack", "row"), REAL, ids=lambda each: each if isinstance(each, str) else each.name)
+def test_no_value_makes_a_check_of_a_pack_raise_or_answer_beyond_json(pack: str, row: Question) -> None:
+    ask_pack = import_module(f"qwed.engines.{pack}").verify
+    for value in NASTY:
+        for names in (row.required, row.takes):
+            found = ask_pack(EngineRequest(parameters={"operation": row.name, **dict.fromkeys(names, value)}))
+            assert found.engine == pack
+            assert found.status in (Status.FAILED, Status.INCONCLUSIVE, Status.BLOCKED, Status.VERIFIED)
+            assert canonical({"message": found.message, "result": dict(found.result)})
+            assert found.status not in (Status.VERIFIED, Status.FAILED) or (
+                found.result["rule"] and found.result["by_hand"]
+            )
+
+
+TAKEN = {"operation", "query", "options", "type", "params"}
+SPELLINGS = {"sql", "statement", "sql_query", "expression", "command", "code"}
+"""By these an action gives its query or its code."""
+
+
+@pytest.mark.parametrize(("pack", "row"), REAL, ids=lambda each: each if isinstance(each, str) else each.name)
+def test_a_check_says_what_it_finds_out_and_no_value_is_called_like_a_field_of_the_wire(
+    pack: str, row: Question
+) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", row.name)
+    assert row.says
+    assert "\n" not in row.says
+    assert row.says[-1] != "."
+    assert len({*row.takes}) == len(row.takes)
+    assert not {*row.takes} & (TAKEN | SPELLINGS)
+    assert row.text is None or row.text in row.required
+
+
+def test_every_pack_can_be_asked_something() -> None:
+    assert {pack for pack, _ in REAL} == {*PACKS}
