@@ -69,10 +69,13 @@ print("capped" if result.verified else result.message)
     ),
     "verify_legal_jurisdiction": (
         """from qwed_legal import JurisdictionGuard
-result = JurisdictionGuard().verify_choice_of_law(["US", "DE"], "New York")
-print(len(result.conflicts) >= 0, bool(result.message))
+guard = JurisdictionGuard()
+for law in ("New York", "Atlantis"):
+    result = guard.verify_choice_of_law(["US", "DE"], law)
+    print(result.verified, len(result.conflicts or ()), bool(result.known))
+print(guard.check_convention_applicability(["US", "DE"], "CISG").verified)
 """,
-        ["True True"],
+        ["True 0 False", "False 0 True", "True"],
     ),
     "verify_legal_statute": (
         """from qwed_legal import StatuteOfLimitationsGuard

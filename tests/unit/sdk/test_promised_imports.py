@@ -153,8 +153,12 @@ FIRST_USE = {
     "qwed_legal": [
         ("DeadlineGuard().verify('2026-01-15', '30 business days', '2026-03-02')", "qwed[legal]"),
         ("CitationGuard().verify('347 U.S. 483 (1954)')", "qwed[legal]"),
-        ("DeadlineGuard().verify('2026-01-15', '30 days', '2026-02-14').verified", "True"),
         ("LiabilityGuard().verify_cap(1000000, 150, 1500000).verified", "True"),
+        ("JurisdictionGuard().verify_choice_of_law(['US', 'DE'], 'New York').verified", "True"),
+        (
+            "StatuteOfLimitationsGuard().verify('breach_of_contract', 'XX', '2022-01-12', '2025-06-01').verified",
+            "False",
+        ),
     ],
     "qwed_finance": [
         ("FinanceVerifier().verify_monthly_payment(250000, 0.065, 360, '$1,580.17').verified", "True"),
