@@ -15,7 +15,6 @@ from qwed_finance._iso.xml import MOST_BYTES, read_xml
 _PREFERRED = ("08", "02", "03", "09", "10", "12", "11", "13", "14", "15")
 """The versions that are most in use: a JSON object without a namespace is read as the first that it fits."""
 _NAME = re.compile(r"[a-z]{4}\.[0-9]{3}(?:\.[0-9]{3}\.[0-9]{2})?", re.ASCII)
-_SAMPLE = 12
 
 
 class Read:
@@ -94,14 +93,14 @@ def _of_tree(given: Mapping[Any, Any], wanted: list[Message]) -> Read:
         return _tree_as(given, _named(namespace, wanted))
     if len(wanted) == 1:
         return _tree_as(given, wanted[0])
-    return _tree_as(given, _nearest(_sample(given, 0), wanted))
+    return _tree_as(given, _nearest(given, wanted))
 
 
-def _nearest(sample: Mapping[Any, Any], wanted: list[Message]) -> Message:
+def _nearest(given: Mapping[Any, Any], wanted: list[Message]) -> Message:
     """The first message that an object fits, or the one that it fits best."""
     wrong: dict[int, Message] = {}
     for each in wanted:
-        many = len(_tree_as(sample, each).found.wrong)
+        many = len(_examined(each, read_tree(given, each, sample=True)).found.wrong)
         wrong.setdefault(many, each)
         if not many:
             break
@@ -110,17 +109,6 @@ def _nearest(sample: Mapping[Any, Any], wanted: list[Message]) -> Message:
 
 def _tree_as(given: Mapping[Any, Any], message: Message) -> Read:
     return _examined(message, read_tree(given, message))
-
-
-def _sample(value: Any, depth: int) -> Any:
-    """The same object with short lists: enough to tell the versions of a message apart."""
-    if depth > 30:
-        return value
-    if isinstance(value, Mapping):
-        return {name: _sample(each, depth + 1) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sample(each, depth + 1) for each in value[:_SAMPLE]]
-    return value
 
 
 def _examined(message: Message, document: Node) -> Read:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from qwed.packs.reading import number_of
@@ -16,6 +17,10 @@ _NUMBER = ("#text", "value", "Value", "$", "$value", "_", "_text", "text", "Amt"
 _TEXT = frozenset((*_NUMBER, "ActiveCurrencyAndAmount", "ActiveOrHistoricCurrencyAndAmount"))
 """What the number of an amount is called by those who turn XML into JSON."""
 _CURRENCY = ("@Ccy", "Ccy", "_Ccy", "-Ccy", "$Ccy", "ccy", "currency", "Currency")
+_SAMPLED = 12
+"""Of a list, to tell versions apart."""
+_ENOUGH = 5_000
+"""Elements, for the same."""
 _CALLED = 'write it as in `{"@Ccy": "EUR", "#text": "12.00"}`'
 
 
@@ -26,9 +31,9 @@ def namespace_of(given: Mapping[Any, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def read_tree(given: Mapping[Any, Any], message: Message) -> Node:
-    """The tree that an object stands for, as this message; Unreadable says what to write."""
-    return _Reader().document(_unwrapped(given, message), message)
+def read_tree(given: Mapping[Any, Any], message: Message, sample: bool = False) -> Node:
+    """The tree that an object stands for, as this message; of a sample only what tells versions apart."""
+    return _Reader(sample).document(_unwrapped(given, message), message)
 
 
 def _unwrapped(given: Mapping[Any, Any], message: Message) -> Mapping[Any, Any]:
@@ -47,12 +52,13 @@ def _about_namespaces(name: Any) -> bool:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, sample: bool) -> None:
+        self._sample = sample
         self._elements = 0
 
     def document(self, roots: Mapping[Any, Any], message: Message) -> Node:
         top = Node("Document")
-        for name, value in roots.items():
+        for name, value in islice(roots.items(), _SAMPLED) if self._sample else roots.items():
             self._add(top, name, value, type_of(message.kind) if name == message.root else None, 1)
         return top
 
@@ -61,7 +67,10 @@ class _Reader:
             raise Unreadable("the names of a message must be texts")
         if depth > DEEPEST:
             raise Unreadable(f"the message has objects more than {DEEPEST} deep in one another")
-        for each in value if isinstance(value, list | tuple) else (value,):
+        several = value if isinstance(value, list | tuple) else (value,)
+        for each in several[:_SAMPLED] if self._sample else several:
+            if self._sample and self._elements > _ENOUGH:
+                return
             self._elements += 1
             if self._elements > MOST_ELEMENTS:
                 raise TooLarge(f"a message of more than {MOST_ELEMENTS:,} elements is not looked at, send it in parts")
@@ -84,7 +93,8 @@ class _Reader:
     def _members(self, node: Node, value: Mapping[Any, Any], kind: Type | None, depth: int) -> None:
         parts = kind.parts if isinstance(kind, Complex) else {}
         # An object has no order of its own: its members are taken in the order of the standard.
-        ordered = sorted(value.items(), key=lambda item: parts[item[0]].place if _among(item[0], parts) else 10**6)
+        items = islice(value.items(), _ENOUGH) if self._sample else value.items()
+        ordered = sorted(items, key=lambda item: parts[item[0]].place if _among(item[0], parts) else 10**6)
         for name, each in ordered:
             if name == "#text" and not parts:
                 node.text = _text(node.name, each)
