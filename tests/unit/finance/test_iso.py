@@ -236,12 +236,12 @@ def payment(amount: Any) -> dict[str, Any]:
     }
 
 
-def doubled() -> dict[str, Any]:
-    """Sixty objects that would be a tree of 2 ** 60."""
+def test_objects_that_stand_in_one_another_twice_are_not_followed_for_ever() -> None:
     given: dict[str, Any] = {}
     for _ in range(60):
         given = {"MsgId": given, "CreDtTm": given}
-    return given
+    for message in (given, {"GrpHdr": given}, {"GrpHdr": {"MsgId": [given] * 5}}):
+        assert verify(message).status is Standing.UNVERIFIABLE
 
 
 def cyclic() -> dict[str, Any]:
@@ -259,7 +259,7 @@ def cyclic() -> dict[str, Any]:
         {"msg_id": "M", "amount": 1, "currency": "EUR"}, '{"GrpHdr": 1, "GrpHdr": 1}', '{"GrpHdr": NaN}',
         '{"GrpHdr":' * 100_000, "<" * 100_000, "<a>" * 100_000, "<a/>" * 10, {"GrpHdr": "\ud800"}, "<a>\ud800</a>",
         {"GrpHdr": {"MsgId": "M" * 10**6}}, {"x" * 10**6: 1}, "<" + "a" * 10**6 + "/>", {"CdtTrfTxInf": [{}] * 160_000},
-        doubled(), {"GrpHdr": doubled()}, {"GrpHdr": dict.fromkeys(map(str, range(10_000)), 1)},
+        {"GrpHdr": dict.fromkeys(map(str, range(10_000)), 1)},
     ],
 )  # fmt: skip
 def test_what_is_no_message_is_never_verified_and_never_raises(given: Any) -> None:
