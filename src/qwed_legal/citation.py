@@ -174,7 +174,9 @@ def _found(guard: CitationGuard, text: Any) -> CitationBatch:
         return CitationBatch.unverifiable(str(wrong), wrong.known)
     if not found:
         return CitationBatch.unverifiable("there is nothing in the text that is shaped like a citation")
-    return guard.verify_batch(found[:MOST_CITATIONS])
+    if len(found) > MOST_CITATIONS:
+        return CitationBatch.unverifiable(f"the text has more than {MOST_CITATIONS} citations, cut it")
+    return guard.verify_batch(found)
 
 
 QUESTIONS: tuple[Question, ...] = (

@@ -40,7 +40,7 @@ _OLD = re.compile(
 _NUMBER = r"(?:ECLI:)?EU:[CTF]:[0-9]{4}:[0-9]{1,5}(?![0-9A-Za-z])"
 _NAMED = re.compile(
     rf"(?P<name>(?:,|:)? [A-Z][^\[\]\n:;]{{1,200}}?)(?:,? |, ?| ?\()(?P<ecli>{_NUMBER})\)?"
-    rf"|(?P<alone>(?:,|:)? [A-Z][A-Za-z0-9 .,'&()\u00c0-\u024f/-]{{1,160}}$)|, ?(?P<bare>{_NUMBER})"
+    rf"|(?P<alone>(?:,|:)? [A-Z][A-Za-z .,'&()\u00c0-\u024f/-]{{2,160}}$)|, ?(?P<bare>{_NUMBER})"
 )
 
 

@@ -1,11 +1,12 @@
 """Citations in a running text: by eyecite where it is installed, and by their shape in any case."""
 
+import logging
 import re
 from typing import Any
 
 from qwed.packs.reading import text_of
 
-LONGEST_TEXT = 200_000
+LONGEST_TEXT = 100_000
 _SHAPES = re.compile(
     r"\bECLI:[^\s,;()]{1,60}"
     r"|\[[0-9]{4}\] (?:[0-9]{1,2} )?[A-Z][A-Za-z]{1,8}(?: (?:Civ|Crim|ER|LR))? [0-9]{1,5}(?: \([A-Za-z]{1,8}\))?"
@@ -31,5 +32,7 @@ def _eyecite(text: str) -> list[tuple[int, int]]:
         from eyecite.models import FullCitation
     except ImportError:
         return []
+    # It writes what it was given into the log.
+    logging.getLogger("eyecite").setLevel(logging.CRITICAL)
     found: list[Any] = [each for each in get_citations(text) if isinstance(each, FullCitation)]
     return [each.span() for each in found]

@@ -158,6 +158,7 @@ def test_the_citations_of_a_text_are_found_with_those_that_are_only_shaped_so() 
     assert sum(found.values()) == 3
     assert GUARD.find("nothing here").status is Standing.UNVERIFIABLE
     assert GUARD.find(None).status is Standing.UNVERIFIABLE
+    assert GUARD.find("1 U.S. 1; " * (MOST_CITATIONS + 1)).status is Standing.UNVERIFIABLE
 
 
 def test_the_questions_are_asked_by_name() -> None:
