@@ -20,6 +20,8 @@ _NOMINATIVE = {
 }
 """Volumes 1 to 90 of the U.S. Reports were printed under the reporter's name: 5 U.S. is 1 Cranch."""
 _ONLINE = ("specialty_west", "specialty_lexis")
+_NOT_BY_YEAR = ("NLRB", "COA", "MT", "CO")
+"""Neutral citations with volumes, or with years of two digits, among the examples of reporters-db."""
 _MOST_VOLUMES = 999
 _MOST_PAGES = 9_999
 _MOST_ONLINE = 99_999_999
@@ -78,6 +80,8 @@ def _numbers(parts: dict[str, str], book: Book) -> Iterator[str]:
     counted = book.numbered or _of_a_year(volume, page, book)
     if volume.isdigit() and not whole(volume) and not (book.numbered and len(volume) == 2):
         yield f"volume `{volume[:20]}` is zero or has a zero in front"
+    if book.kind == "neutral" and re.fullmatch("[0-9]{1,3}", volume) and book.edition not in _NOT_BY_YEAR:
+        yield f"`{book.edition}` numbers its decisions within the year: `{volume}` is no year"
     if page.isdigit() and int(page[:12]) == 0:
         yield f"page `{page[:20]}` is no page"
     elif page.isdigit() and not whole(page) and not counted:

@@ -48,7 +48,8 @@ _REMARK = re.compile(
 )
 _HISTORY = """
 aff'd|affirmed|aff'd in part|aff'd in part, rev'd in part|aff'd mem.|aff'd per curiam|aff'd sub nom.
-aff'd on other grounds|aff'd as modified|aff'd by an equally divided court|aff'g|rev'd|reversed|rev'd per curiam
+aff'd on other grounds|aff'd as modified|aff'd by an equally divided court
+aff'd by an equally divided Court|aff'g|rev'd|reversed|rev'd per curiam
 rev'd mem.|rev'd sub nom.|rev'd in part|rev'd on other grounds|rev'd in part on other grounds|rev'g|cert. denied
 cert. denied sub nom.|cert. granted|cert. granted sub nom.|cert. dismissed|cert. filed|certiorari denied|vacated
 vacated as moot|vacated and remanded|vacated on other grounds|vacated in part|vacating|remanded|reh'g denied
