@@ -20,7 +20,7 @@ _NOMINATIVE = {
 }
 """Volumes 1 to 90 of the U.S. Reports were printed under the reporter's name: 5 U.S. is 1 Cranch."""
 _ONLINE = ("specialty_west", "specialty_lexis")
-_NOT_BY_YEAR = ("NLRB", "COA", "MT", "CO")
+_NOT_BY_YEAR = ("NLRB No.", "COA", "MT", "CO")
 """Neutral citations with volumes, or with years of two digits, among the examples of reporters-db."""
 _MOST_VOLUMES = 999
 _MOST_PAGES = 9_999
