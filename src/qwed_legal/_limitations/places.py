@@ -75,8 +75,6 @@ _ALSO = {
     "federal": "US-FEDERAL",
     "us fed": "US-FEDERAL",
     "washington dc": "US-DC",
-    "washington state": "US-WA",
-    "new york state": "US-NY",
     "uk": "GB-EAW",
     "gb": "GB-EAW",
     "gbr": "GB-EAW",
@@ -88,11 +86,24 @@ _ALSO = {
     "gb-eng": "GB-EAW",
     "gb-wls": "GB-EAW",
     "ni": "GB-NIR",
+    "uk-sct": "GB-SCT",
+    "uk-nir": "GB-NIR",
     "deu": "DE",
+    "ger": "DE",
+    "deutschland": "DE",
+    "federal republic of germany": "DE",
     "fra": "FR",
     "ind": "IN",
+    "republic of india": "IN",
 }
-_COUNTRY = frozenset({"us", "usa", "united states", "united states of america", "america"})
+_COUNTRY = (
+    ["united", "states", "of", "america"],
+    ["united", "states"],
+    ["america"],
+    ["usa"],
+    ["us"],
+)
+_TITLES = (["state", "of"], ["commonwealth", "of"])
 _TWICE = {"DE": "US-DE", "IN": "US-IN"}
 _BY_NAME = (
     {code.removeprefix("US-").casefold(): code for code in _NAMES if code not in ("US-DE", "US-IN")}
@@ -100,21 +111,44 @@ _BY_NAME = (
     | {name.casefold(): code for code, name in _NAMES.items()}
     | _ALSO
 )
+_STATES_OF_US = frozenset(code for code in _NAMES if code.startswith("US-"))
+_BLANK = str.maketrans(dict.fromkeys(",_/()", " "))
 _LONGEST = 60
+_ALSO_ELSEWHERE = {
+    "georgia": "`Georgia` is the US state, the country is not in the table",
+    "washington": "`Washington` is the state, write `DC` for the District of Columbia",
+}
 
 
 def place_of(given: object) -> str:
     """The code of a place; Unreadable lists the known ones."""
     text = given if isinstance(given, str) and len(given) <= _LONGEST else ""
-    words = text.replace(".", "").replace(",", " ").casefold().split()
-    for ending in ("usa", "us"):
-        words = words[:-1] if len(words) > 1 and words[-1] == ending else words
-    name = " ".join(words[2:] if words[:2] == ["state", "of"] else words)
-    if name in _COUNTRY:
+    plain = text.casefold().replace("usa-", "us-").replace(".", "").translate(_BLANK)
+    words, american = _without(plain.removeprefix("the ").split(), _COUNTRY)
+    if american and not words:
         raise Unreadable("the states have their own periods, write `US-CA` or `California`, or `US federal`", PLACES)
-    if name not in _BY_NAME:
+    words, titled = _without(words, _TITLES, ends=False)
+    name = " ".join(words)
+    code = _state_of(name) if american or titled else _BY_NAME.get(name, _state_of(name))
+    if code is None:
         raise unknown("jurisdiction", given, PLACES)
-    return _BY_NAME[name]
+    return code
+
+
+def _without(words: list[str], phrases: tuple[list[str], ...], ends: bool = True) -> tuple[list[str], bool]:
+    """The words without those phrases before them, or after them, and whether there was one."""
+    for phrase in phrases:
+        if words[: len(phrase)] == phrase:
+            return words[len(phrase) :], True
+        if ends and words[-len(phrase) :] == phrase:
+            return words[: -len(phrase)], True
+    return words, False
+
+
+def _state_of(name: str) -> str | None:
+    """A state, where it is known to be one of the US: there `IN` is Indiana."""
+    name = name.removesuffix(" state")
+    return next((code for code in (f"US-{name.upper()}", _BY_NAME.get(name, "")) if code in _STATES_OF_US), None)
 
 
 def told_apart(code: str, given: object) -> str:
@@ -123,4 +157,4 @@ def told_apart(code: str, given: object) -> str:
         return f"`{code}` is {PLACES[code]}, write `{_TWICE[code]}` for {PLACES[_TWICE[code]]}"
     if code == "GB-EAW" and isinstance(given, str) and given.casefold() not in ("england and wales", "gb-eaw"):
         return "the law is that of England and Wales, write `Scotland` or `Northern Ireland` for theirs"
-    return ""
+    return _ALSO_ELSEWHERE.get(given.strip().casefold(), "") if isinstance(given, str) else ""
