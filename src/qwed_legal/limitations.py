@@ -3,15 +3,16 @@
 import calendar
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, number_of
-from qwed.packs.result import Result, Standing, Unreadable, answering, standing
+from qwed.packs.result import Result, Standing, Unreadable, answering
 from qwed.words.exact import EXACT
 from qwed_legal._limitations.claims import row_of
 from qwed_legal._limitations.places import PLACES, place_of, told_apart
-from qwed_legal._limitations.rows import Row
+from qwed_legal._limitations.rows import Row, spoken
 
 _YEARS = (1900, 2199)
 _SATURDAY = 5
@@ -58,43 +59,77 @@ class StatuteOfLimitationsGuard:
             raise Unreadable(f"`filing_date` {filing} is before `incident_date` {incident}, are they swapped?")
         if not isinstance(roll_weekends, bool):
             raise Unreadable("`roll_weekends` must be true or false")
-        last, steps = _last_day(row, incident, roll_weekends)
-        wrong = [*_late(row, last, filing), *_misdated(claimed_expiration, last), *_miscounted(claimed_years, row)]
+        claim = _Claim(incident, filing, _expiration(claimed_expiration), _years(claimed_years), roll_weekends)
+        last, _ = _last_day(row, row.months, claim)
         caution = "; ".join(filter(None, (row.note, told_apart(place, jurisdiction), _weekend(last))))
-        return _result(_Found(row, incident, filing, last, steps, caution), wrong)
+        return _result(row, claim, caution)
 
 
-class _Found(NamedTuple):
-    row: Row
+class _Claim(NamedTuple):
     incident: date
     filing: date
-    last: date
-    steps: tuple[str, ...]
-    caution: str
-
-    @property
-    def left(self) -> int:
-        return (self.last - self.filing).days
+    expiration: date | None
+    years: Decimal | None
+    roll: bool
 
 
-def _result(found: _Found, wrong: list[str]) -> LimitationsResult:
-    row = found.row
-    unclear = bool(not wrong and row.short and found.filing > _later(found.incident, row.short))
+def _result(row: Row, claim: _Claim, caution: str) -> LimitationsResult:
+    last, steps = _last_day(row, row.months, claim)
+    left = (last - claim.filing).days
+    status, said = _found(row, claim)
     return LimitationsResult(
-        status=Standing.UNVERIFIABLE if unclear else standing(not wrong),
-        message=_message(found, wrong, unclear),
+        status=status,
+        message=f"{said} ({row.statute}, {PLACES[row.place]})" + (f"; look at: {caution}" if caution else ""),
         rule=f"{row.statute}: {row.period} for {row.claim} in {PLACES[row.place]}",
-        by_hand=(*found.steps, f"from {found.filing} to {found.last}: {found.left} days"),
+        by_hand=(*steps, f"from {claim.filing} to {last}: {left} days"),
         claim_type=row.claim,
         jurisdiction=PLACES[row.place],
-        incident_date=found.incident,
-        filing_date=found.filing,
+        incident_date=claim.incident,
+        filing_date=claim.filing,
         limitation_period_years=row.years,
-        expiration_date=found.last,
-        days_remaining=found.left,
+        expiration_date=last,
+        days_remaining=left,
         statute=row.statute,
-        caution=found.caution,
+        caution=caution,
     )
+
+
+def _found(row: Row, claim: _Claim) -> tuple[Standing, str]:
+    """In time is what is so under every period that the claim may have, late what is under none of them."""
+    wrong = {months: _wrong(row, months, claim) for months in row.readings}
+    soonest, _ = _last_day(row, row.readings[0], claim)
+    if not wrong[row.months] and claim.filing <= soonest:
+        last, _ = _last_day(row, row.months, claim)
+        return (
+            Standing.VERIFIED,
+            f"in time: {_days((last - claim.filing).days)} before the end of {row.period} on {last}",
+        )
+    if all(wrong.values()):
+        return Standing.FAILED, "; ".join(wrong[row.months])
+    right, other = ([spoken(each) for each in wrong if bool(wrong[each]) is not so] for so in (True, False))
+    return Standing.UNVERIFIABLE, f"right only where the period is {' or '.join(right)}, not {' or '.join(other)}"
+
+
+def _wrong(row: Row, months: int, claim: _Claim) -> list[str]:
+    """What is wrong with the claim where the period is this one."""
+    last, _ = _last_day(row, months, claim)
+    late, period = (claim.filing - last).days, spoken(months)
+    checks = (
+        (late > 0, f"filed {_days(late)} late: the {period} ended on {last}"),
+        (
+            claim.expiration not in (None, last),
+            f"`claimed_expiration` is {claim.expiration}, but the last day is {last}",
+        ),
+        (
+            claim.years is not None and EXACT.multiply(claim.years, 12) != months,
+            f"`claimed_years` is {claim.years}, but the period is {period}",
+        ),
+    )
+    return [said for so, said in checks if so]
+
+
+def _days(count: int) -> str:
+    return f"{count} day{'' if count == 1 else 's'}"
 
 
 def _day(name: str, value: Any) -> date:
@@ -104,18 +139,27 @@ def _day(name: str, value: Any) -> date:
     return read
 
 
-def _last_day(row: Row, incident: date, roll: bool) -> tuple[date, tuple[str, ...]]:
+def _expiration(claimed: Any) -> date | None:
+    return None if claimed is None else day_of("claimed_expiration", claimed)
+
+
+def _years(claimed: Any) -> Decimal | None:
+    return None if claimed is None else number_of("claimed_years", claimed)
+
+
+def _last_day(row: Row, months: int, claim: _Claim) -> tuple[date, tuple[str, ...]]:
+    incident = claim.incident
     if row.year_end:
         start = date(incident.year, 12, 31)
         said = f"the period starts with the end of {incident.year}"
     else:
         start, said = incident, f"the day of the incident, {incident}, is not counted"
-    last = _later(start, row.months)
-    steps = [said, f"{start} + {row.period} = {last}, the last day"]
+    last = _later(start, months)
+    steps = [said, f"{start} + {spoken(months)} = {last}, the last day"]
     if last > row.latest:
         last = row.latest
         steps.append(f"but not later than {last}")
-    if roll and last.weekday() >= _SATURDAY:
+    if claim.roll and last.weekday() >= _SATURDAY:
         last = _monday(last)
         steps.append(f"that is a weekend: {last}, the Monday after it")
     return last, tuple(steps)
@@ -136,37 +180,6 @@ def _weekend(last: date) -> str:
         return ""
     named = "Saturday" if last.weekday() == _SATURDAY else "Sunday"
     return f"the last day is a {named}, many courts then take {_monday(last)} (`roll_weekends`)"
-
-
-def _late(row: Row, last: date, filing: date) -> list[str]:
-    days = (filing - last).days
-    return [f"filed {days} day{'' if days == 1 else 's'} late: the {row.period} ended on {last}"] if days > 0 else []
-
-
-def _misdated(claimed: Any, last: date) -> list[str]:
-    if claimed is None:
-        return []
-    day = day_of("claimed_expiration", claimed)
-    return [] if day == last else [f"`claimed_expiration` is {day}, but the last day is {last}"]
-
-
-def _miscounted(claimed: Any, row: Row) -> list[str]:
-    if claimed is None:
-        return []
-    years = number_of("claimed_years", claimed)
-    return (
-        []
-        if EXACT.multiply(years, 12) == row.months
-        else [f"`claimed_years` is {years}, but the period is {row.period}"]
-    )
-
-
-def _message(found: _Found, wrong: list[str], unclear: bool) -> str:
-    row, days = found.row, f"{found.left} day{'' if found.left == 1 else 's'}"
-    said = "; ".join(wrong) or f"in time: {days} before the end of {row.period} on {found.last}"
-    if unclear:
-        said = f"in time only where the period is {row.period}, not {row.short // 12} years"
-    return f"{said} ({row.statute}, {PLACES[row.place]})" + (f"; look at: {found.caution}" if found.caution else "")
 
 
 QUESTIONS = (

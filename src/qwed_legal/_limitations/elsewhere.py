@@ -14,9 +14,9 @@ copyright_infringement 3 =17 U.S.C. 507(b)
 patent_infringement 6 =35 U.S.C. 286 | damages
 trade_secret_misappropriation 3 =18 U.S.C. 1836(d) | from discovery
 antitrust 4 =15 U.S.C. 15b
-wage_and_hour 2 =29 U.S.C. 255(a) | a willful violation 3 years
+wage_and_hour 2 =29 U.S.C. 255(a) long=3 | a willful violation 3 years
 debt_collection_practices 1 =15 U.S.C. 1692k(d)
-securities_fraud 5 1658(b) | or two years from discovery, whichever is first
+securities_fraud 5 1658(b) short=2 | or two years from discovery, whichever is first
 GB-EAW Limitation Act 1980
 breach_of_contract 6 s. 5
 breach_of_oral_contract 6 s. 5
@@ -56,6 +56,7 @@ negligence 6 art. 6 | without personal injury; with it 3 years, art. 7
 trespass 6 art. 6
 fraud 6 art. 6, art. 71 | from discovery
 defamation 1 art. 6(2)
+product_liability 3 art. 8 | or from the date of knowledge, at most ten years
 open_account 6 art. 4
 sale_of_goods 6 art. 4
 DE BGB
@@ -82,11 +83,14 @@ wrongful_death 10 art. 2226 since=2008-06-19
 medical_malpractice 10 =Code de la sante publique art. L1142-28 since=2002-03-05 | from when the injury is consolidated
 product_liability 3 art. 1245-16 | from knowledge, at most ten years
 defamation 3m =Loi du 29 juillet 1881 art. 65
-open_account 5 art. 2224 since=2008-06-19 | a trader against a consumer 2 years, Code de la consommation art. L218-2
+open_account 5 art. 2224 since=2008-06-19 short=2 | against a consumer 2 years, Code de la consommation art. L218-2
 judgment 10 =Code des procedures civiles d'execution art. L111-4
 IN Limitation Act 1963, Schedule
 breach_of_contract 3 art. 55
 breach_of_oral_contract 3 art. 55
+personal_injury 3 art. 113 since=2022-04-01 short=6m | from motor accidents 6 months, Motor Vehicles Act 1988 s. 166(3)
+medical_malpractice 3 art. 113 short=2 | to a consumer commission 2 years, Consumer Protection Act 2019 s. 69
+product_liability 3 art. 113 short=2 | to a consumer commission 2 years, Consumer Protection Act 2019 s. 69
 property_damage 3 art. 91 | movable property
 fraud 3 art. 59, s. 17 | from discovery
 defamation 1 art. 75, art. 76

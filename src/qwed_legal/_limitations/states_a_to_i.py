@@ -17,7 +17,7 @@ US-AK Alaska Stat.
 breach_of_contract 3 09.10.053
 breach_of_oral_contract 3 09.10.053
 personal_injury 2 09.10.070
-property_damage 2 09.10.070 | of personal property; trespass on real property 6 years, 09.10.050
+property_damage 2 09.10.070 long=6 | of personal property; trespass on real property 6 years, 09.10.050
 fraud 2 09.10.070 | from discovery
 defamation 2 09.10.070
 medical_malpractice 2 09.10.070 | from discovery
@@ -35,7 +35,7 @@ defamation 1 12-541
 medical_malpractice 2 12-542 | from discovery
 wrongful_death 2 12-542 | from the death
 product_liability 2 12-551
-open_account 3 12-543 | of a credit card 6 years, 12-548
+open_account 3 12-543 long=6 | of a credit card 6 years, 12-548
 sale_of_goods 4 47-2725
 US-AR Ark. Code
 breach_of_contract 5 16-56-111
@@ -43,6 +43,7 @@ breach_of_oral_contract 3 16-56-105
 personal_injury 3 16-56-105
 property_damage 3 16-56-105
 fraud 3 16-56-105
+defamation 3 16-56-105 short=1 | libel 3 years, slander 1 year, 16-56-104
 libel 3 16-56-105
 slander 1 16-56-104
 medical_malpractice 2 16-114-203
@@ -57,16 +58,16 @@ personal_injury 2 335.1
 property_damage 3 338
 fraud 3 338(d) | from discovery
 defamation 1 340(c)
-medical_malpractice 3 340.5 | or one year from discovery, whichever is first
+medical_malpractice 3 340.5 short=1 | or one year from discovery, whichever is first
 wrongful_death 2 335.1 | from the death
 product_liability 2 335.1
 open_account 4 337 | book accounts and accounts stated
 sale_of_goods 4 =Cal. Com. Code 2725
 US-CO Colo. Rev. Stat.
-breach_of_contract 3 13-80-101 | debts of a fixed amount 6 years, 13-80-103.5
-breach_of_oral_contract 3 13-80-101
-personal_injury 2 13-80-102 | from motor vehicles 3 years, 13-80-101
-property_damage 2 13-80-102 | from motor vehicles 3 years, 13-80-101
+breach_of_contract 3 13-80-101 long=6 | debts of a fixed amount 6 years, 13-80-103.5
+breach_of_oral_contract 3 13-80-101 long=6 | debts of a fixed amount 6 years, 13-80-103.5
+personal_injury 2 13-80-102 long=3 | from motor vehicles 3 years, 13-80-101
+property_damage 2 13-80-102 long=3 | from motor vehicles 3 years, 13-80-101
 fraud 3 13-80-101 | from discovery
 defamation 1 13-80-103
 medical_malpractice 2 13-80-102.5 | from discovery, at most three years
@@ -75,7 +76,7 @@ product_liability 2 13-80-106
 sale_of_goods 3 4-2-725, 13-80-101
 US-CT Conn. Gen. Stat.
 breach_of_contract 6 52-576
-breach_of_oral_contract 3 52-581 | of a contract that is executory
+breach_of_oral_contract 3 52-581 long=6 | of a contract that is executory; performed by one side 6 years, 52-576
 personal_injury 2 52-584 | from discovery, at most three years
 property_damage 2 52-584 | from discovery, at most three years
 fraud 3 52-577
@@ -89,7 +90,7 @@ US-DE 10 Del. C.
 breach_of_contract 3 8106
 breach_of_oral_contract 3 8106
 personal_injury 2 8119
-property_damage 2 8107
+property_damage 2 8107 long=3 | of personal property; of real property 3 years, 8106
 fraud 3 8106
 defamation 2 8119
 medical_malpractice 2 =18 Del. C. 6856
@@ -120,7 +121,8 @@ fraud 4 95.11(3) | from discovery, at most twelve years
 defamation 2 95.11
 medical_malpractice 2 95.11 | from discovery, at most four years
 wrongful_death 2 95.11 | from the death
-product_liability 4 95.11(3)
+product_liability 4 95.11(3) before=2023-03-25
+product_liability 4 95.11(3) since=2023-03-25 short=2 | founded on negligence 2 years
 open_account 4 95.11(3)
 sale_of_goods 4 672.725
 US-GA Ga. Code
@@ -175,7 +177,7 @@ US-IN Ind. Code
 breach_of_contract 10 34-11-2-11 short=6 | for the payment of money 6 years, 34-11-2-9
 breach_of_oral_contract 6 34-11-2-7
 personal_injury 2 34-11-2-4
-property_damage 2 34-11-2-4 | of personal property; of real property 6 years, 34-11-2-7
+property_damage 2 34-11-2-4 long=6 | of personal property; of real property 6 years, 34-11-2-7
 fraud 6 34-11-2-7
 defamation 2 34-11-2-4
 medical_malpractice 2 34-18-7-1 | from the act

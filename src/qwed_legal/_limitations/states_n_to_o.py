@@ -47,7 +47,7 @@ defamation 1 215(3)
 medical_malpractice 30m 214-a | from the act or the end of continuous treatment
 wrongful_death 2 =N.Y. E.P.T.L. 5-4.1 | from the death
 product_liability 3 214(5)
-open_account 6 213(2) | consumer credit 3 years since 2022-04-07, 214-i
+open_account 6 213(2) short=3 | consumer credit 3 years since 2022-04-07, 214-i
 sale_of_goods 4 =N.Y. U.C.C. 2-725
 US-NC N.C. Gen. Stat.
 breach_of_contract 3 1-52(1) | under seal 10 years, 1-47
@@ -74,12 +74,13 @@ product_liability 6 28-01-16
 open_account 6 28-01-16
 sale_of_goods 4 41-02-104
 US-OH Ohio Rev. Code
+breach_of_contract 15 2305.06 before=2012-09-28 latest=2020-09-28
 breach_of_contract 8 2305.06 since=2012-09-28 before=2021-06-16 latest=2027-06-16
 breach_of_contract 6 2305.06 since=2021-06-16
 breach_of_oral_contract 6 2305.07 before=2021-06-16 latest=2025-06-16
 breach_of_oral_contract 4 2305.07 since=2021-06-16
 personal_injury 2 2305.10
-property_damage 2 2305.10
+property_damage 2 2305.10 long=4 | of personal property; of real property 4 years, 2305.09
 fraud 4 2305.09 | from discovery
 defamation 1 2305.11
 medical_malpractice 1 2305.113 | from discovery, at most four years
@@ -102,7 +103,7 @@ US-OR Or. Rev. Stat.
 breach_of_contract 6 12.080
 breach_of_oral_contract 6 12.080
 personal_injury 2 12.110(1)
-property_damage 6 12.080
+property_damage 6 12.080 short=2 | of personal property; of real property by negligence 2 years, 12.110(1)
 fraud 2 12.110(1) | from discovery
 defamation 1 12.120
 medical_malpractice 2 12.110(4) | from discovery, at most five years

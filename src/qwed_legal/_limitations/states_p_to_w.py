@@ -19,6 +19,7 @@ breach_of_oral_contract 10 9-1-13
 personal_injury 3 9-1-14
 property_damage 10 9-1-13
 fraud 10 9-1-13
+defamation 3 9-1-14 short=1 | libel 3 years, slander 1 year
 libel 3 9-1-14
 slander 1 9-1-14
 medical_malpractice 3 9-1-14.1 | or from discovery
@@ -56,6 +57,7 @@ breach_of_oral_contract 6 28-3-109
 personal_injury 1 28-3-104
 property_damage 3 28-3-105
 fraud 3 28-3-105
+defamation 1 28-3-104 short=6m | libel 1 year, slander 6 months, 28-3-103
 libel 1 28-3-104
 slander 6m 28-3-103
 medical_malpractice 1 29-26-116 | from discovery, at most three years
@@ -79,7 +81,8 @@ US-UT Utah Code
 breach_of_contract 6 78B-2-309
 breach_of_oral_contract 4 78B-2-307
 personal_injury 4 78B-2-307
-property_damage 3 78B-2-305
+property_damage 3 78B-2-305 before=2023-05-03
+property_damage 3 78B-2-305 since=2023-05-03 long=4 | from motor vehicles 4 years, 78B-2-307
 fraud 3 78B-2-305 | from discovery
 defamation 1 78B-2-302
 medical_malpractice 2 78B-3-404 | from discovery, at most four years
@@ -91,7 +94,7 @@ US-VT Vt. Stat. tit. 12
 breach_of_contract 6 511
 breach_of_oral_contract 6 511
 personal_injury 3 512 | from discovery
-property_damage 3 512
+property_damage 3 512 long=6 | of personal property; of real property 6 years, 511
 fraud 6 511
 defamation 3 512
 medical_malpractice 3 521 | or two years from discovery, whichever is later
@@ -115,7 +118,7 @@ US-WA Wash. Rev. Code
 breach_of_contract 6 4.16.040
 breach_of_oral_contract 3 4.16.080
 personal_injury 3 4.16.080
-property_damage 3 4.16.080
+property_damage 3 4.16.080 short=2 | of personal property; of real property by negligence 2 years, 4.16.130
 fraud 3 4.16.080 | from discovery
 defamation 2 4.16.100
 medical_malpractice 3 4.16.350 | or one year from discovery, whichever is later
@@ -139,12 +142,15 @@ US-WI Wis. Stat.
 breach_of_contract 6 893.43
 breach_of_oral_contract 6 893.43
 personal_injury 3 893.54
-property_damage 6 893.52 | from motor vehicles 3 years
+property_damage 6 893.52 before=2016-02-06
+property_damage 6 893.52 since=2016-02-06 short=3 | from motor vehicles 3 years
 fraud 6 893.93 before=2018-04-05 | from discovery
-fraud 3 893.93 since=2018-04-05 | from discovery
+fraud 6 893.93 since=2018-04-05 before=2018-07-02 short=3 | from discovery
+fraud 3 893.93 since=2018-07-02 | from discovery
 defamation 3 893.57 since=2010-02-26
 medical_malpractice 3 893.55 | or one year from discovery, whichever is later
-wrongful_death 3 893.54 | from motor vehicles 2 years
+wrongful_death 3 893.54 before=2016-02-06
+wrongful_death 3 893.54 since=2016-02-06 short=2 | from motor vehicles 2 years
 product_liability 3 893.54
 open_account 6 893.43
 sale_of_goods 6 402.725

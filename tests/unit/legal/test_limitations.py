@@ -90,6 +90,42 @@ def test_a_code_of_two_places_says_which_one_is_meant():
     assert "US-DE" not in guard.verify("fraud", "Germany", "2022-01-01", "2023-01-01").message
 
 
+def test_in_time_is_what_is_so_under_every_period_and_late_what_is_under_none():
+    guard = StatuteOfLimitationsGuard()
+    filed = {
+        ("medical_malpractice", "CA"): ("2023-05-10", "2023-05-11", "2025-05-10", "2025-05-11"),
+        ("property_damage", "OH"): ("2024-05-10", "2024-05-11", "2026-05-10", "2026-05-11"),
+        ("defamation", "TN"): ("2022-11-10", "2022-11-11", "2023-05-10", "2023-05-11"),
+    }
+    for (claim, place), days in filed.items():
+        found = [guard.verify(claim, place, "2022-05-10", day).status.value for day in days]
+        assert found == ["VERIFIED", "UNVERIFIABLE", "UNVERIFIABLE", "FAILED"], (claim, place, found)
+
+
+def test_what_is_claimed_of_another_period_that_the_claim_may_have_is_neither_right_nor_wrong():
+    ask = StatuteOfLimitationsGuard().verify
+    days = ("property_damage", "OH", "2022-05-10", "2023-05-10")
+    assert ask(*days, claimed_years=2).status is Standing.VERIFIED
+    assert ask(*days, claimed_years=4).status is Standing.UNVERIFIABLE
+    assert ask(*days, claimed_expiration="2026-05-10").status is Standing.UNVERIFIABLE
+    assert ask(*days, claimed_years=3).status is Standing.FAILED
+
+
+def test_a_state_of_the_us_is_meant_where_the_country_is_named():
+    ask = StatuteOfLimitationsGuard().verify
+    places = {"IN, USA": "Indiana", "DE, United States": "Delaware", "us_in": "Indiana", "USA-DE": "Delaware"}
+    places |= {
+        "new_york": "New York",
+        "Commonwealth of Virginia": "Virginia",
+        "GER": "Germany",
+        "the UK": "England and Wales",
+    }
+    for given, name in places.items():
+        assert ask("fraud", given, "2024-01-01", "2024-02-01").jurisdiction == name, given
+    assert "the country is not in the table" in ask("fraud", "Georgia", "2024-01-01", "2024-02-01").caution
+    assert ask("fraud", "Georgia (country)", "2024-01-01", "2024-02-01").status is Standing.UNVERIFIABLE
+
+
 def test_a_weekend_is_told_of_and_moves_the_last_day_only_where_that_is_asked_for():
     guard = StatuteOfLimitationsGuard()
     late = guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-17")
@@ -115,6 +151,8 @@ def test_the_rows_of_a_claim_follow_each_other_and_each_cites_its_statute():
             for row in held:
                 assert 3 <= row.months <= 360
                 assert row.short < row.months
+                assert row.long == 0 or row.long > row.months
+                assert row.note or not (row.short or row.long)
                 assert any(letter.isdigit() for letter in row.statute)
                 assert "=" not in row.statute
 
@@ -141,8 +179,13 @@ def _cell(held: tuple[Row, ...]) -> str:
     for row in held:
         since = "" if row.since == date.min else f" since {row.since}"
         before = "" if row.before == date.max else f" before {row.before}"
-        said.append((str(row.months // 12) if row.months % 12 == 0 else f"{row.months} months") + since + before)
+        some = "".join(f" (some {_short(other)})" for other in (row.short, row.long) if other)
+        said.append(_short(row.months) + some + since + before)
     return ", ".join(said)
+
+
+def _short(months: int) -> str:
+    return str(months // 12) if months % 12 == 0 else f"{months} months"
 
 
 def test_the_page_prints_the_table():
