@@ -10,6 +10,7 @@ from qwed.packs.result import Unreadable
 from qwed.words.currency import CurrencyError, decimals_of
 from qwed.words.exact import EXACT, shown
 
+_WHOLE = 100
 _FINER = Fraction(1, 2_000_000)
 """A claim that is finer than the currency is the product itself, as precise as six decimals say."""
 
@@ -41,14 +42,16 @@ def not_negative(name: str, value: Any, currency: str) -> Fraction:
 
 
 def rate_of(name: str, value: Any) -> Fraction:
-    """A rate as a fraction: `0.0825` or `8.25%`."""
+    """A rate as a fraction: `0.0825` or `8.25%`; from one to 100 it is a percentage, no sales tax is of 100 %."""
     read: Claimed = claimed_of(name, value)
     rate = Fraction(read.value)
     if read.currency or rate < 0:
         raise Unreadable(f"`{name}` is no rate, write it as in `0.0825` or `8.25%`")
-    if not read.percent and rate >= 1:
-        raise Unreadable(f"`{name}` reads in two ways, write {plain(rate)} % as `{plain(rate)}%`")
-    return rate
+    if read.percent or rate < 1:
+        return rate
+    if rate > _WHOLE:
+        raise Unreadable(f"`{name}` is above 100 %, write it as in `0.0825` or `8.25%`")
+    return rate / _WHOLE
 
 
 def rounded(exact: Fraction, places: int = 2) -> Decimal:

@@ -10,7 +10,7 @@ from qwed.packs.question import Question
 from qwed.packs.reading import day_of
 from qwed.packs.result import Result, Unreadable, answering, standing, unknown
 from qwed_tax.money import agrees, amount_of, exactly, money, percent, places_of, rate_of, rounded
-from qwed_tax.tables.sales import RATES, SOURCE, STATES, Rate
+from qwed_tax.tables.sales import LAST_DAY, RATES, SOURCE, STATES, Rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,10 @@ def state_of(given: Any) -> str:
 
 def _general(code: str, on: Any) -> Rate:
     rates = RATES[code]
-    if on is None:
+    if on is None and rates[-1].until > LAST_DAY:
         return rates[-1]
+    if on is None:
+        raise Unreadable(f"the general rate of {STATES[code]} may have changed on {rates[-1].until}, write `date`")
     day = day_of("date", on)
     found = next((rate for rate in rates if rate.since <= day < rate.until), None)
     if found is None:

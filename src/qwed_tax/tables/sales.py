@@ -35,7 +35,7 @@ CA California 7.25 +
 CO Colorado 2.9 +
 CT Connecticut 6.35 =
 DE Delaware 0 =
-DC District of Columbia 6 = 2019-01-01 2025-09-30
+DC District of Columbia 6 = 2019-01-01 2026-09-30
 FL Florida 6 +
 GA Georgia 4 +
 HI Hawaii 4 +
@@ -100,4 +100,5 @@ STATES: Mapping[str, str] = MappingProxyType({code: name for code, name, _ in _R
 RATES: Mapping[str, tuple[Rate, ...]] = MappingProxyType(
     {code: tuple(rate for each, _, rate in _ROWS if each == code) for code in STATES}
 )
+LAST_DAY = date.fromordinal(_OPEN.toordinal() - 1)
 SOURCE = "general statewide rates as of 2026, Federation of Tax Administrators and Tax Foundation"
