@@ -38,13 +38,14 @@ def read_envelope(members: Mapping[str, Any], kind: Kind, shape: Shape) -> Docum
 
 
 def _validate(members: Mapping[str, Any], kind: Kind) -> None:
+    models = _models(kind)
     from pydantic import ValidationError
 
     try:
         text = json.dumps(members, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError):
         raise Defect("the document holds what JSON cannot") from None
-    for model in _models(kind):
+    for model in models:
         try:
             # As JSON and strictly: in minor units 12.0 and "12" are no amounts.
             model.model_validate_json(text, strict=True)
