@@ -121,8 +121,7 @@ fraud 4 95.11(3) | from discovery, at most twelve years
 defamation 2 95.11
 medical_malpractice 2 95.11 | from discovery, at most four years
 wrongful_death 2 95.11 | from the death
-product_liability 4 95.11(3) before=2023-03-25
-product_liability 4 95.11(3) since=2023-03-25 short=2 | founded on negligence 2 years
+product_liability 4 95.11(3)
 open_account 4 95.11(3)
 sale_of_goods 4 672.725
 US-GA Ga. Code
