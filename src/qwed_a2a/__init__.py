@@ -1,8 +1,8 @@
 """Agent to agent: every message between agents is looked at before it reaches its recipient (seed 002)."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from qwed.words.lazy import lazily
 from qwed_a2a.config import InterceptorConfig
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
 
@@ -33,13 +33,7 @@ __all__ = [
     "verify_attestation",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module `qwed_a2a` has no `{name}`")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

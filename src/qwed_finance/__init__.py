@@ -1,7 +1,8 @@
 """Interest, loans, cash flows and payment messages, computed again exactly."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qwed.words.lazy import lazily
 
 if TYPE_CHECKING:
     from qwed_finance.iso import ISOGuard
@@ -15,13 +16,7 @@ _HOME = {
 
 __all__ = ["FinanceVerifier", "ISOGuard"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module `qwed_finance` has no `{name}`")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

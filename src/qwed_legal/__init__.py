@@ -1,7 +1,8 @@
 """Legal deadlines, citations, liability, jurisdiction, limitation, provenance and fairness, checked without a model."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qwed.words.lazy import lazily
 
 if TYPE_CHECKING:
     from qwed_legal.citation import CitationGuard
@@ -36,13 +37,7 @@ __all__ = [
     "StatuteOfLimitationsGuard",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module `qwed_legal` has no `{name}`")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

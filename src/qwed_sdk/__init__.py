@@ -1,7 +1,8 @@
 """The client side of qwed: what a program that talks to a control plane, or embeds its guards, imports."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qwed.words.lazy import lazily
 
 if TYPE_CHECKING:
     from qwed.guards.tool_approval import ToolApprovalSystem
@@ -86,13 +87,7 @@ __all__ = [
     "verify_receipt",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module `qwed_sdk` has no `{name}`")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,8 @@
 """Payroll, sales tax, GST and crypto gains, by dated tables that name their sources."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qwed.words.lazy import lazily
 
 if TYPE_CHECKING:
     from qwed_tax.verifier import TaxVerifier
@@ -13,13 +14,7 @@ _HOME = {
 
 __all__ = ["TaxVerifier"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module `qwed_tax` has no `{name}`")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
