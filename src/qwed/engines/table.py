@@ -55,9 +55,9 @@ ENGINES: dict[str, EngineRow] = _by_name(
         EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
         EngineRow(name="legal", module="qwed.engines.legal", extra="legal", lasting=False),
-        EngineRow(name="finance", module="qwed.engines.finance", extra="finance", lasting=False),
-        EngineRow(name="ucp", module="qwed.engines.ucp", extra="ucp", lasting=False),
-        EngineRow(name="tax", module="qwed.engines.tax", extra="tax", lasting=False),
+        EngineRow(name="finance", module="qwed.engines.finance", extra="finance"),
+        EngineRow(name="ucp", module="qwed.engines.ucp", extra="ucp"),
+        EngineRow(name="tax", module="qwed.engines.tax", extra="tax"),
     )
 )
 

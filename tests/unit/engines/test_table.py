@@ -1,6 +1,9 @@
 """Design 8: the ENGINES table."""
 
 import dataclasses
+import re
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,17 @@ def test_every_row_is_found_under_its_own_name_and_lives_beside_the_table(name: 
 def test_only_engines_that_start_no_thread_are_warmed_before_the_fork() -> None:
     assert ENGINES["logic"].warm == ()
     assert ENGINES["math"].warm
+
+
+PACKS = ("legal", "finance", "ucp", "tax")
+_CLOCK = re.compile(r"\b(?:today|now|utcnow|localtime|gmtime|time|monotonic)\(\)|\bnow\(UTC\)")
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_a_pack_that_looks_at_the_clock_is_not_remembered(pack: str) -> None:
+    source = Path(str(import_module(f"qwed_{pack}").__file__)).parent.rglob("*.py")
+    looks = any(_CLOCK.search(file.read_text()) for file in source)
+    assert not (looks and ENGINES[pack].lasting)
 
 
 def test_a_row_cannot_be_changed() -> None:

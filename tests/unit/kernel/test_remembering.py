@@ -6,19 +6,21 @@ import qwed
 from tests.spec.asking import Json
 
 TAX = {"operation": "sales_tax", "amount": "100.00", "rate": "0.0825", "claimed_tax": "8.25"}
+CAP = {"operation": "liability_cap", "contract_value": 1_000_000, "cap_percentage": 150, "claimed_cap": 1_500_000}
 
 
 @pytest.mark.parametrize(
     ("action", "remembered"),
     [
         ({"type": "calculate", "query": "6 * 7 = 42"}, True),
-        ({"type": "verify_tax", "parameters": TAX}, False),
-        ({"type": "verify_tax", "parameters": {**TAX, "claimed_tax": "8.52"}}, False),
-        ({"type": "verify_tax", "parameters": {}}, False),
+        ({"type": "verify_tax", "parameters": TAX}, True),
+        ({"type": "verify_legal", "parameters": CAP}, False),
+        ({"type": "verify_legal", "parameters": {**CAP, "claimed_cap": 1}}, False),
+        ({"type": "verify_legal", "parameters": {}}, False),
     ],
-    ids=["a sum", "a tax", "a wrong tax", "nothing asked"],
+    ids=["a sum", "a tax", "a cap", "a wrong cap", "nothing asked"],
 )
-def test_a_judgement_of_a_pack_is_not_remembered(action: Json, remembered: bool) -> None:
+def test_a_judgement_that_may_look_at_the_calendar_is_not_remembered(action: Json, remembered: bool) -> None:
     with qwed.open() as gate:
         agent = gate.register_agent(name="a", principal_id="u").agent_id
         for step in (1, 2):
