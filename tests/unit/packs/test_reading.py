@@ -86,7 +86,8 @@ def test_a_day_is_read(written: Any, day: date) -> None:
     "written",
     ["01/15/2026", "2026-1-5", "2026-02-30", "20260115", "2026-W03-4", "0000-01-01", "\u0662\u0660\u0662\u0666-01-15",
      "2026-01-15T", "2026-01-15x", "Friday, January 15, 2026", "February 30, 2026", "15 Janury 2026", "15 January 26",
-     "2026/01/15", "January 2026", "15 January 2026 or so", "0 May 2026", "15 January 2026" * 1000, "", None, 20260115, True, [], "2026-01-15" * 1000],
+     "2026/01/15", "January 2026", "15 January 2026 or so", "0 May 2026", "15 January 2026" * 1000, "",
+     None, 20260115, True, [], "2026-01-15" * 1000],
 )  # fmt: skip
 def test_what_is_no_day_is_unreadable(written: Any) -> None:
     with pytest.raises(Unreadable, match="`signing_date`"):
