@@ -5,13 +5,14 @@ from qwed.packs.result import Unreadable
 from qwed_legal._deadline import phrases
 from qwed_legal._deadline.clauses import Clauses, read_clauses
 from qwed_legal._deadline.cursor import Words, tokens
-from qwed_legal._deadline.numbers import digits, ordinal
+from qwed_legal._deadline.numbers import MOST_MONTHS, digits, ordinal
 from qwed_legal._deadline.phrases import Lead, business_days
 from qwed_legal._deadline.points import read_event, read_point
 from qwed_legal._deadline.spans import bounded, read_count, read_span
 from qwed_legal._deadline.term import Span, Term
 
 LONGEST = 200
+_LONGEST_BEGINNING = 12
 SHORT = (
     "`30 days`, `10 business days after signing`, `thirty (30) days`, `1 year and 6 months`, `10 days before the "
     "closing`, `end of next month`, `next business day` or `30 days, or the next business day`"
@@ -33,7 +34,7 @@ def read_term(term: object) -> Term:
 
 def _whole(words: Words) -> Term | None:
     words.pick(phrases.DATES)
-    lead = words.pick(phrases.LEADS) or Lead.PLAIN
+    lead = words.pick(phrases.LEADS) or _hinged(words) or Lead.PLAIN
     words.pick(phrases.DATES)
     found = _body(words)
     if found is None or not _fits(lead, found):
@@ -43,6 +44,20 @@ def _whole(words: Words) -> Term | None:
         return None
     words.at = len(words.words)
     return _with(found, clauses)
+
+
+def _hinged(words: Words) -> Lead | None:
+    """The lead of a sentence whose beginning says who does what: `the buyer shall pay within`."""
+    start = words.at
+    for word in words.rest[:_LONGEST_BEGINNING]:
+        found = words.pick(phrases.HINGES)
+        if found is not None:
+            return found
+        if not word.isalpha() or word in phrases.UNFIT or word in phrases.CLAUSES:
+            break
+        words.at += 1
+    words.at = start
+    return None
 
 
 def _fits(lead: Lead, term: Term) -> bool:
@@ -66,7 +81,7 @@ def _with(term: Term, clauses: Clauses) -> Term | None:
 
 def _body(words: Words) -> Term | None:
     start = words.at
-    for read in (_settled, _net, _named, _next_day, _counted_day):
+    for read in (_settled, _net, _named, _next_day, _anniversary, _counted_day):
         found = read(words)
         if found is not None:
             return found
@@ -109,6 +124,18 @@ def _next_day(words: Words) -> Term | None:
     if related or words.words[words.at - 1] in phrases.LINKS:
         return Term(found[0], None, back=found[1]) if read_event(words) else None
     return Term(found[0], None, back=found[1])
+
+
+def _anniversary(words: Words) -> Term | None:
+    """`the third anniversary of the closing`."""
+    words.skip("the")
+    place = ordinal(words.rest)
+    if place is None:
+        return None
+    words.at += place[1]
+    span = Span(months=bounded(12 * place[0], MOST_MONTHS))
+    found = _related(words, span) if place[0] and words.skip("anniversary") else None
+    return None if found is None or found.back else found
 
 
 def _counted_day(words: Words) -> Term | None:

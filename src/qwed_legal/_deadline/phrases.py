@@ -21,10 +21,17 @@ _LEADS = {
     Lead.WITHIN: "within|in|up to|at most|no more than|not more than|not exceeding|for|due in|due within|"
     "payable within|payable in|payment within|payment due in|payment due within|to be paid within|valid for",
     Lead.BY: "no later than|not later than|by no later than|by not later than|by|on or before|on|at|due|due on|due by|"
-    "due at|payable by|until|till|through|not after|deadline|deadline is|the deadline is",
+    "due at|payable by|until|till|through|not after|deadline|deadline is|the deadline is|deadline :|due :|due date :|"
+    "expires|expires on|expiring|expiring on|shall expire|will expire|terminates|terminates on|terminating|"
+    "shall terminate|will terminate|ends|ends on|ending|shall end|matures|matures on|lapses|lapses on|is due|are due",
     Lead.LEAST: "at least|not less than|no less than|not fewer than|no fewer than|a minimum of|minimum of",
 }
 LEADS = {phrase: lead for lead, phrases in _LEADS.items() for phrase in phrases.split("|")}
+HINGES = {phrase: LEADS[phrase] for phrase in LEADS if phrase.split()[-1] in ("within", "than") or "expire" in phrase}
+HINGES |= {
+    phrase: Lead.BY for phrase in LEADS if phrase.split()[-1].startswith("terminat") or phrase in ("ends", "matures")
+}
+"""The leads that may stand inside a sentence: `the buyer shall pay within`, `this lease expires`."""
 
 _DATES = (
     "the date that is|the date which is|the date falling|the day that is|the day falling|a date|the date|"
@@ -33,10 +40,12 @@ _DATES = (
 DATES = dict.fromkeys(_DATES.split("|"), True)
 """What may stand before or after the lead and changes nothing."""
 _FRAMES = (
-    "a period of|the period of|period of|a term of|the term of|a further|a total of|the|a maximum of|exactly|the next"
+    "a period of|the period of|period of|a term of|the term of|a further|a total of|the|a maximum of|exactly|the next|"
+    "an initial term of|the initial term of|initial term of|the initial term is|the term is|initial term :|term :|"
+    "the term of this agreement is|p"
 )
 FRAMES = dict.fromkeys(_FRAMES.split("|"), True)
-"""What may stand between the lead and the length and changes nothing."""
+"""What may stand between the lead and the length and changes nothing; `P` begins a duration of ISO 8601."""
 
 CALENDAR = dict.fromkeys(("calendar", "consecutive", "running", "natural", "civil"), True)
 BUSINESS = dict.fromkeys(("business", "working", "work", "court", "biz", "bus"), False) | {
@@ -127,7 +136,7 @@ def _next_days() -> dict[str, tuple[Span, bool]]:
         found |= dict.fromkeys((f"next {kind}day after", f"next {kind}day following"), (span, False))
         back = (f"previous {kind}day", f"preceding {kind}day", f"{kind}day before", f"{kind}day preceding")
         found |= dict.fromkeys((*back, f"{kind}day prior to"), (span, True))
-    return found
+    return found | {"same day": (Span(), False)}
 
 
 def business_days(count: int, banking: bool) -> Span:
