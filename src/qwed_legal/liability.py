@@ -16,7 +16,7 @@ _CENT, _HUNDRED, _HALF = Decimal("0.01"), Decimal(100), Decimal("0.5")
 _MOST_PERCENT = Decimal(1_000_000)
 _MOST_TOLERANCE = Decimal(100)
 _MOST_TIERS = 1_000
-_BASES = ("base", "amount", "value", "contract_value")
+_BASES = ("base", "base_amount", "amount", "value", "contract_value")
 _PERCENTS = ("percentage", "percent", "cap_percentage", "pct")
 _BESIDE = frozenset({"name", "label", "description", "tier", "id"})
 _SHAPE = "each of `tiers` is an object such as `{base: 1000000, percentage: 50}` or a pair `[1000000, 50]`"
@@ -214,9 +214,9 @@ def _percent(name: str, value: Any) -> Decimal:
 
 
 def _multiplier(value: Any) -> Decimal:
-    """3, `3x` and `300%` are all three times."""
+    """3, `3x`, `3 times` and `300%` are all three times."""
     if isinstance(value, str):
-        value = value.strip().removesuffix("x").removesuffix("X").removesuffix("\u00d7").strip()
+        value = value.strip().removesuffix(" times").removesuffix("x").removesuffix("X").removesuffix("\u00d7").strip()
     found = claimed_of("multiplier", value)
     if found.currency or not 0 <= found.value <= _MOST_PERCENT:
         raise Unreadable(f"`multiplier` must be a number from 0 to {_MOST_PERCENT:,} such as 2 or `1.5x`")

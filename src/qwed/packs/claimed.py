@@ -1,4 +1,4 @@
-"""An amount or a rate as somebody claims it: a JSON number, `$1,234.56`, `(12.00)`, `EUR 5`, `14.49 %`."""
+"""An amount or a rate as somebody claims it: a JSON number, `$1,234.56`, `(12.00)`, `EUR 5`, `$5 million`, `5 %`."""
 
 import re
 from decimal import Decimal
@@ -13,10 +13,12 @@ _SIGNS = {"$": "USD", "US$": "USD", "\u20ac": "EUR", "\u00a3": "GBP", "\u20b9": 
 _CLAIM = re.compile(
     r"""(?P<open>\()?(?P<sign>[-\u2212+])?\s?(?P<before>US\$|[$\u20ac\u00a3\u00a5\u20b9]|[A-Z]{3}(?=[\s\d-]))?\s?(?P<inner>[-\u2212])?
         (?P<digits>\d{1,24}|\d{1,3}(?:,\d{3}){1,7}|\d{1,2}(?:,\d{2}){1,10},\d{3})(?P<rest>\.\d{1,18})?
-        \s?(?P<after>%|[$\u20ac\u00a3\u00a5\u20b9]|[A-Z]{3})?(?P<close>\))?""",
+        (?:\s?(?P<scale>(?i:thousand|million|billion|trillion|mn|bn)))?\s?(?P<after>%|[$\u20ac\u00a3\u00a5\u20b9]|[A-Z]{3})?(?P<close>\))?""",
     re.VERBOSE | re.ASCII,
 )
 _LONGEST = 80
+_SCALES = {"thousand": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+"""In words: `k` and `M` are for some a thousand, for others a million."""
 
 
 class Claimed(NamedTuple):
@@ -46,9 +48,11 @@ def claimed_of(name: str, value: Any) -> Claimed:
 
 def _read(name: str, found: re.Match[str]) -> Claimed:
     digits = found["digits"].replace(",", "")
-    if len(digits) > WHOLE_DIGITS or (found["before"] and found["after"] not in (None, "%")):
+    scale = _SCALES[found["scale"].lower()] if found["scale"] else 0
+    twice = found["before"] and found["after"] not in (None, "%")
+    if len(digits) + scale > WHOLE_DIGITS or twice or (scale and found["after"] == "%"):
         raise Unreadable(f"`{name}` is no amount that reads in one way, write it as in `1234.56`")
-    exact = Decimal(digits + (found["rest"] or ""))
+    exact = EXACT.multiply(Decimal(digits + (found["rest"] or "")), Decimal(10**scale))
     minus = [found["open"], found["sign"] in ("-", "\u2212") or None, found["inner"]]
     if sum(map(bool, minus)) > 1:
         raise Unreadable(f"`{name}` has two signs, write one")

@@ -28,6 +28,9 @@ AMOUNTS: list[tuple[Any, str, int, bool, str]] = [
     ("14.49%", "0.1449", 4, True, ""),
     ("-3 %", "-0.03", 2, True, ""),
     (" 7 ", "7", 0, False, ""),
+    ("$5 million", "5000000", 0, False, "USD"),
+    ("1.25 Million EUR", "1250000", 2, False, "EUR"),
+    ("(2 bn)", "-2000000000", 0, False, ""),
 ]
 
 
@@ -45,6 +48,7 @@ def test_an_amount_is_read_as_it_is_written(
         "$5 EUR", "%", "", "  ", "five", "1e5", "0x10", "NaN", "Infinity", "\u0661\u0662", "1_000", "$", "5%%", "5 %.",
         "9" * 25, "0." + "1" * 19, "1" * 10_000, None, True, [], {}, float("nan"), float("inf"), 10**30,
         Decimal("NaN"), Decimal("1e9999"), Decimal("1e-9999"), "1\x002", "5 pct",
+        "5 million %", "5 millions", "$5M", "5k", "million", "5 million thousand", "9" * 20 + " trillion",
     ],
 )  # fmt: skip
 def test_what_reads_in_two_ways_or_in_none_is_unreadable(written: Any) -> None:
