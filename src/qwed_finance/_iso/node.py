@@ -27,7 +27,9 @@ class Node:
 
     def mark(self, name: str, value: str) -> None:
         """Give it an attribute; few elements have one."""
-        self.attributes = {**self.attributes, name: value}
+        if not isinstance(self.attributes, dict):
+            self.attributes = {}
+        self.attributes[name] = value
 
     def all(self, path: str) -> Iterator["Node"]:
         """Every element at a path below, such as `PmtInf/CdtTrfTxInf`."""

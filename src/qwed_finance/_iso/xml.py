@@ -108,10 +108,13 @@ class _Reader:
     def _comment(self, _text: str) -> None:
         # Between elements a comment changes nothing; within a value one parser reads on and another stops.
         here = self._open[-1] if self._open else None
-        if here is not None and not here.children and not _BLANK.fullmatch(here.text):
+        if here is None or here.children:
+            return
+        if not _BLANK.fullmatch(here.text):
             raise Refused(f"has a comment within the value of `{here.name}`")
-        if here is not None and not here.children:
-            self._commented.add(here)
+        # Blanks were looked at and mean nothing: kept, each comment would look at all before it once more.
+        here.text = ""
+        self._commented.add(here)
 
     def _start(self, name: str, attributes: list[str]) -> None:
         self._elements += 1
@@ -159,10 +162,10 @@ class _Reader:
             self._foreign = 0
         if node in self._commented and not _BLANK.fullmatch(node.text):
             raise Refused(f"has a comment within the value of `{node.name}`")
-        if node.children:
-            if not _BLANK.fullmatch(node.text):
-                raise Refused(f"has text beside the elements in `{node.name}`")
-            node.text = ""
 
     def _text(self, text: str) -> None:
-        self._open[-1].text += text
+        here = self._open[-1]
+        if not here.children:
+            here.text += text
+        elif not _BLANK.fullmatch(text):
+            raise Refused(f"has text beside the elements in `{here.name}`")
