@@ -22,9 +22,10 @@ from qwed_finance._exact import FINE, ZERO, Worked, rounded
 
 _MOST = 200
 _MOVES = r"(?:with|deposit|transfer|pay|spend|receiv)[a-z]{0,6} "
+_INTENDS = r"(?:wants to |tries to |attempts to |would like to |requests (?:a )?|makes (?:a )?)?"
 _SENTENCE = re.compile(
-    r"(?<=[a-z0-9)%])[.;?!](?=\s|\Z)|,? (?:and )?then |, (?:and )?(?=" + _MOVES + r")"
-    r"| and (?=(?:he |she |they |i )?(?:wants to |tries to |attempts to |would like to )?" + _MOVES + r")"
+    rf"(?<=[a-z0-9)%])[.;?!](?=\s|\Z)|,? (?:and )?then |, (?:and )?(?={_MOVES})"
+    rf"| and (?=(?:he |she |they |i )?{_INTENDS}{_MOVES})"
 )
 _OPENS = re.compile(
     r"\bbalance\b|\b(?:account|customer|i|he|she) (?:has|have|holds|starts with)\b|\b(?:starts?|opens?|opened) with\b"
@@ -48,7 +49,7 @@ _ASKS = re.compile(
     r"|\bhow much (?:is left|remains|money is left)\b"
     r"|\b(?:final|new|remaining|closing|ending) balance\b"
     r"|\b(?:are there|is there) (?:sufficient|enough) (?:funds|money)\b"
-    r"|\b(?:is|will|can) (?:it|this|the (?:transaction|withdrawal|transfer|payment)) "
+    r"|\b(?:is|will|can|should) (?:it|this|the (?:transaction|withdrawal|transfer|payment)) "
     r"(?:be )?(?:approved|allowed|go through)\b"
 )
 _KNOWN = words(
@@ -56,7 +57,7 @@ _KNOWN = words(
     "customer client bank user balance opening initial starting current checking savings to from into in "
     "out and for on it this that his her another friend's friend atm cash by at money amount them their "
     "made makes make worth check new opening's account's customer's beneficiary landlord rent groceries "
-    "merchant store bill wants tries attempts would like there after be"
+    "merchant store bill wants tries attempts would like there after be requests"
 )
 _FEES_ON = words("withdrawal transfer payment deposit transaction applies apply applied each per every")
 
@@ -153,6 +154,8 @@ class _Account:
         if step.sign < 0 and after < self.lowest:
             self.refused = f"the {step.called} of {step.amount:f} would leave {after:f}, below {self.lowest:f}"
             self.steps.append(f"{before:f} - {step.amount:f} = {after:f}, below {self.lowest:f}: it is declined")
+            # `it would leave -$100` and `$100 short` say why.
+            self.seen |= {after, FINE.abs(FINE.subtract(after, self.lowest))}
             return
         self.steps.append(f"{step.called}: {before:f} {'+' if step.sign > 0 else '-'} {step.amount:f} = {after:f}")
         self.balance = after

@@ -40,7 +40,7 @@ _OF_LOANS = words(
 )
 _OF_INTEREST = words(
     f"{_PLAIN} deposit deposits deposited invest invests invested investment investing principal sum "
-    "account savings earn earns earned amount saves saved put puts placed places certificate cd into "
+    "account savings earn earns earned amount saves saved put puts placed places certificate cd fd into "
     "accumulated accumulates paying pays "
     "savings bond makes value be grow left leaves left kept receive received receives"
 )
@@ -59,9 +59,14 @@ _LOANS = {
 _GROWN = {
     "amount": re.compile(
         r"\b(?:future|maturity|final|accumulated|total|ending) (?:value|amount|balance)\b|\bgrows? to\b|\bworth\b"
+        r"|\bbalance\b"
     ),
     "interest": re.compile(r"\b(?:compound|simple) interest\b|\binterest earned\b"),
 }
+_LENT = re.compile(
+    r"(?:an? )?(?:[a-z-]{3,20} ){0,2}(?:loan|mortgage) of [^a-z]{1,30} at [^a-z]{1,12} (?:for|over) .{1,20}"
+)
+"""A loan about which nothing is asked: its payment is."""
 _COMPOUND = re.compile(r"\bcompound(?:ed|ing)?\b")
 _OUTLAY = re.compile(
     r"\b(?:initial|upfront) (?:investment|outlay|cost)(?: of| is|:)?(?= ?-?[$\u20ac\u00a3\u20b9]?-?[0-9])"
@@ -95,6 +100,7 @@ def _slots(text: str, known: frozenset[str]) -> tuple[Amount, Decimal, Decimal]:
 def loan(text: str, decimals: int) -> Posed | None:
     """A loan that is paid back month by month."""
     asked, rest = _asked(text, _LOANS)
+    asked = asked or (["payment"] if _LENT.fullmatch(text) else [])
     if not asked or _COMPOUND.search(text):
         return None
     lent, rate, long = _slots(rest, _OF_LOANS)

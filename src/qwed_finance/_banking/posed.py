@@ -71,6 +71,11 @@ LABELS: Mapping[str, Sequence[str]] = {
         "ltv",
         "ratio",
     ),
+    "fee": ("total fee", "transaction fee", "fees", "fee", "commission", "surcharge"),
+    "change": ("percentage change", "percent change", "percentage increase", "percentage decrease", "change"),
+    "effective_rate": ("effective annual rate", "annual percentage yield", "effective rate", "apy", "ear"),
+    "remaining": ("remaining limit", "remaining balance", "remaining", "available limit"),
+    "sum": ("grand total", "total amount", "total", "sum"),
 }
 """What a quantity is called in a reasoning."""
 OTHER = (

@@ -26,7 +26,7 @@ _KNOWN = words(
     "a an the of is are has have with customer client borrower applicant he she his her their my i at for "
     "on to in and it be this that what what's each per gross total all loan application mortgage bank "
     "requires allows if whether approve approved approval qualify qualifies eligible eligibility does do "
-    "can ratio set policy s's earns pays"
+    "can ratio set policy s's earns pays month"
 )
 
 

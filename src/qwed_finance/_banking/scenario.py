@@ -1,5 +1,6 @@
 """A scenario in plain English and a reasoning about it: what the one comes to, held against what the other claims."""
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 from qwed.packs.claimed import Claimed, claimed_of
 from qwed.packs.reading import text_of
 from qwed.packs.result import Standing, Unreadable, standing
-from qwed_finance._banking import accounts, lending, ratios
+from qwed_finance._banking import accounts, figures, lending, limits, ratios
 from qwed_finance._banking.decisions import decision_in
 from qwed_finance._banking.posed import LABELS, OTHER, Posed
-from qwed_finance._banking.words import normal, unparsed
+from qwed_finance._banking.words import NUMBER, normal, unparsed
 from qwed_finance._exact import plain
 from qwed_finance._finding import ANSWER, LONGEST, Found, numbers_in, the_one
 from qwed_finance._judging import judge
@@ -19,11 +20,23 @@ from qwed_finance.result import FinanceResult
 LONGEST_SCENARIO = 4_000
 _KINDS: tuple[Callable[[str, int], Posed | None], ...] = (
     ratios.ratio,
+    figures.change,
+    figures.effective,
     lending.loan,
     lending.grown,
     lending.flows,
+    figures.fee,
+    figures.added,
+    limits.limit,
     accounts.account,
 )
+_LEFT = re.compile(
+    rf"(?P<leaving>\b(?:leaving|leaves)\s+(?:only\s+|a\s+|you\s+|them\s+|with\s+|balance\s+|of\s+){{0,4}})?"
+    rf"(?<![\w.,$])(?P<number>(?:[-\u2212]\s?)?(?:(?:us\$|[$\u20ac\u00a3\u00a5\u20b9])\s?)?[-\u2212]?{NUMBER})"
+    rf"(?P<left>\s+(?:(?:is|are|will be)\s+)?(?:remain(?:s|ing)?|left|available)\b)?",
+    re.IGNORECASE,
+)
+_THEN = re.compile(r"\b(?P<said>balance\s+(?:is|will\s+be))\s+(?:then|now|thus|therefore)\b", re.IGNORECASE)
 
 
 def verify_scenario(scenario: Any, llm_output: Any, precision: int) -> FinanceResult:
@@ -33,7 +46,16 @@ def verify_scenario(scenario: Any, llm_output: Any, precision: int) -> FinanceRe
         return _held(posed, {posed.asked[0]: claimed_of("llm_output", plain(llm_output))}, None, precision)
     text = text_of("llm_output", llm_output, LONGEST)
     decided = None if posed.holds is None else decision_in(text)
+    text = (
+        text if posed.holds is None or "ratio" in posed.quantities else _THEN.sub(r"\g<said>", _LEFT.sub(_left, text))
+    )
     return _held(posed, _claims(posed, text, decided), decided, precision)
+
+
+def _left(found: re.Match[str]) -> str:
+    """`$400 remaining` and `leaving $400` call a number by its name, which elsewhere stands before it."""
+    said = found["leaving"] or found["left"]
+    return f"remaining balance is {found['number']}" if said else found[0]
 
 
 def _posed(text: str, precision: int) -> Posed:

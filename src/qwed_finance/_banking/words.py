@@ -19,6 +19,11 @@ GRAMMAR = (
     "Balance is $500. Withdraw $200. Deposit $50.",
     "Monthly debt is $2,000. Monthly income is $6,000. Maximum DTI is 43%.",
     "Loan is $320,000. Property value is $400,000. Maximum LTV is 80%.",
+    "Daily limit is $500. Already withdrawn $300. Requests $150.",
+    "a fee of 2.5% on a purchase of $1,200",
+    "the price rose from $80 to $100: percentage change",
+    "effective annual rate of 12% compounded monthly",
+    "the sum of $120.50, $75.25 and $310.00",
 )
 NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}|[0-9]{1,2}(?:,[0-9]{2}){1,10},[0-9]{3}|[0-9]{1,24})(?:\.[0-9]{1,18})?"
 _END = r"(?![0-9]|[.,][0-9]|\s?%)"
