@@ -6,7 +6,7 @@ from typing import Any
 
 from qwed.packs.result import unknown
 from qwed.words.currency import CURRENCIES, WITHOUT_UNIT, CurrencyError, decimals_of
-from qwed.words.exact import fits
+from qwed.words.exact import EXACT, fits
 from qwed_ucp.document import ONE, Defect, Document, show
 from qwed_ucp.result import GuardFinding
 
@@ -23,7 +23,7 @@ def unit_of(document: Document) -> Decimal:
         if isinstance(code, str) and code.strip().upper() not in CURRENCIES and code not in WITHOUT_UNIT:
             raise unknown("currency", code, CURRENCIES) from None
         raise Defect(f"`currency` {wrong}") from None
-    return ONE if document.minor else ONE.scaleb(-decimals)
+    return ONE if document.minor else ONE.scaleb(-decimals, EXACT)
 
 
 def look(document: Document) -> GuardFinding:

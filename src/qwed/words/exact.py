@@ -12,7 +12,7 @@ EXACT = Context(prec=160, traps=[DivisionByZero, Inexact, InvalidOperation, Over
 
 _BOUND = 10**WHOLE_DIGITS
 _FLOAT_BOUND = float(_BOUND)
-_FINEST = Decimal(1).scaleb(-DECIMALS)
+_FINEST = Decimal(f"1e-{DECIMALS}")
 _PLAIN = re.compile(rf"-?(?:0|[1-9][0-9]{{0,{WHOLE_DIGITS - 1}}})(?:\.[0-9]{{1,{DECIMALS}}})?")
 _LONGEST = 200
 _TOO_LONG = f"has more than {WHOLE_DIGITS} digits before the point or {DECIMALS} after it"
