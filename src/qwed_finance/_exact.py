@@ -84,6 +84,8 @@ def rate_of(name: str, value: Any) -> Decimal:
     """A rate as a fraction: 0.065, or `6.5%`."""
     claimed = claim_of(name, value)
     exact = claimed.value
+    if claimed.currency:
+        raise Unreadable(f"`{name}` is an amount, write a rate as in `0.065` or `6.5%`")
     if not claimed.percent and exact > 1:
         as_percent = f"{exact:f}%"
         raise Unreadable(
@@ -117,7 +119,7 @@ def within(value: Decimal) -> Decimal:
 def rounded(value: Decimal, decimals: int) -> Decimal:
     """Half up, which is away from zero; what is off a tie by less than it may be off at all is that tie."""
     nudged = FINE.add(value, SLACK.copy_sign(value)) if value else value
-    return FINE.quantize(nudged, ONE.scaleb(-decimals))
+    return FINE.quantize(nudged, ONE.scaleb(-decimals, FINE))
 
 
 def brief(value: Decimal) -> str:

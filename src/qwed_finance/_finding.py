@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
+from unicodedata import category
 
 from qwed.packs.claimed import Claimed, claimed_of
 from qwed.packs.result import Unreadable
@@ -14,13 +15,18 @@ from qwed_finance._exact import plain
 LONGEST = 10_000
 MOST_NUMBERS = 400
 _DENIED_WITHIN = 200
+_WORD = 20
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}|[0-9]{1,2}(?:,[0-9]{2}){1,10},[0-9]{3}|[0-9]{1,24})(?:\.[0-9]{1,18})?"
+_APART = r"'\u2018\u2019\u201a\u00b7\u22c5\u00a0\u2007\u2009\u202f\u066b\u066c"
+"""What parts the thousands, or whole and rest, somewhere in the world, and is not read here."""
 _LEXEME = re.compile(
-    rf"""(?<![\w.,])(?P<written>\(?[-\u2212+]?\s?(?:US\$|[$\u20ac\u00a3\u00a5\u20b9]|(?-i:[A-Z]{{3}})\s)?\s?[-\u2212]?{_NUMBER}(?![0-9]|[.,][0-9])\)?)
+    rf"""(?<![\w.,])(?<!\d[{_APART}])(?P<written>\(?[-\u2212+]?\s?(?:US\$|[$\u20ac\u00a3\u00a5\u20b9]|(?-i:[A-Z]{{3}})\s)?\s?[-\u2212]?{_NUMBER}(?![0-9]|[.,][0-9])\)?)
         (?P<percent>\s?%|\s(?:percent|per\scent)\b)?
-        (?P<code>\s(?:(?-i:[A-Z]{{3}})\b|dollars\b|euros\b|pounds\b|rupees\b))?
+        (?P<code>\s?(?-i:[A-Z]{{3}})\b|\s(?:dollars|euros|pounds|rupees)\b)?
         (?P<unit>[ -]?(?:years?|yrs?|months?|periods?|payments?|days?|quarters?|times|installments?|instalments?
-            |k|m|bn|thousand|million|billion|lakhs?|crores?)\b)?""",
+            |k|m|mm|mn|mln|mio|bn|bln|tn|hundred|thousand|million|billion|trillion|lakhs?|crores?|dozen
+            |cents?|pence|paise|bps|basis\spoints?|percentage\spoints?|points?)\b)?
+        (?P<glued>[\w%$\u20ac\u00a3\u00a5\u20b9]|[.,][\d%]|[{_APART}]\d)?""",
     re.VERBOSE | re.IGNORECASE,
 )
 _NAMED = {"dollars": "USD", "euros": "EUR", "pounds": "GBP", "rupees": "INR"}
@@ -42,6 +48,18 @@ _VAGUE = re.compile(
     r"(?:\b(?:at least|at most|more than|less than|under|below|above|either)\s{0,3}|\bbetween\b[^.;\n]{0,40})\Z",
     re.IGNORECASE,
 )
+_NEGATIVE = re.compile(r"(?P<digit>[0-9)%]\s{0,3})?\b(?:minus|negative)\s{1,3}\Z", re.IGNORECASE)
+_FALLEN = re.compile(
+    r"\b(?:(?:decrease|decline|drop|fall|reduction|loss) of"
+    r"|(?:decreased|declined|dropped|fell|fallen|down) by|down)\s\Z",
+    re.IGNORECASE,
+)
+"""Before a percentage it says that it is negative, as does a word behind it."""
+_FALL = re.compile(r"\s(?:decrease|decline|drop|reduction|loss|fall|lower|less)\b", re.IGNORECASE)
+_LOST = re.compile(r"\b(?:loss|deficit|shortfall) (?:of|is)\s\Z", re.IGNORECASE)
+_UNSEEN = frozenset(("Cf", "Me", "Mn"))
+_TURNED = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""What makes a number read otherwise than it is written."""
 _DIGITS = frozenset("0123456789)%")
 _OPERATORS = frozenset(("*", "/", "^", "+", "\u00d7", "\u00f7"))
 _OPERATED = re.compile(r"\s{0,3}(?:[*/^+\u00d7\u00f7]|x\s{0,2}[0-9(]|[-\u2212]\s{0,2}[$\u20ac\u00a3\u20b9(]?[0-9])")
@@ -91,6 +109,8 @@ def the_one(name: str, found: Sequence[Found], text: str, *, rate: bool, inputs:
     before = cleaned(text)[max(0, chosen.start - _DENIED_WITHIN) : chosen.start]
     if _VAGUE.search(before):
         raise Unreadable(f"`{name}` says no exact value, write one such as `$1,264.14`")
+    if _LOST.search(before) and not chosen.claim.percent:
+        raise Unreadable(f"`{name}` says that something is lost: write the value with its sign")
     if _DENIED.search(before):
         raise Unreadable(f"`{name}` says what the value is not: write what it is")
     return chosen.claim
@@ -102,7 +122,7 @@ def _may_differ(other: Found, chosen: Found) -> bool:
 
 
 def _may_be_rate(each: Found) -> bool:
-    return not each.claim.currency and abs(each.claim.value) < 1
+    return not each.claim.currency and each.claim.value.copy_abs() < 1
 
 
 def _unlabelled(rest: Sequence[Found], text: str) -> Found | None:
@@ -132,12 +152,14 @@ def cleaned(text: str) -> str:
 def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
     """Every number of a text with what it is called: the key of the last label before it in its sentence."""
     clean = cleaned(text)
+    if _TURNED.search(clean):
+        raise Unreadable("the text has signs in it that turn its direction, write it without them")
     found: list[Found] = []
     marks = sorted(_labels(clean, labels))
     ends = {end for _start, end, _key in marks}
     for each in _LEXEME.finditer(clean):
-        claim = _claim(each)
-        if claim is None or _is_operand(clean, each):
+        claim = _signed(_claim(each), clean, each)
+        if claim is None or _is_operand(clean, each) or category(clean[each.end() : each.end() + 1] or " ") in _UNSEEN:
             continue
         if len(found) >= MOST_NUMBERS:
             raise Unreadable(f"the text holds more than {MOST_NUMBERS} numbers")
@@ -148,6 +170,18 @@ def numbers_in(text: str, labels: Mapping[str, Sequence[str]]) -> list[Found]:
             label = found[-1].label
         found.append(Found(claim, each.start(), each.end(), connected, label))
     return found
+
+
+def _signed(claim: Claimed | None, text: str, match: re.Match[str]) -> Claimed | None:
+    """The claim with the sign that stands beside it as a word; None where it has two, or where it is taken off."""
+    before = text[max(0, match.start() - _WORD) : match.start()]
+    minus = _NEGATIVE.search(before)
+    if claim is None or (minus and (minus["digit"] or claim.value < 0)):
+        return None
+    fallen = claim.percent and claim.value > 0 and (_FALLEN.search(before) or _FALL.match(text, match.end()))
+    if minus or fallen:
+        return claim._replace(value=claim.value.copy_negate())
+    return claim
 
 
 def _is_operand(text: str, match: re.Match[str]) -> bool:
@@ -184,7 +218,7 @@ def _label(text: str, at: int, marks: Sequence[tuple[int, int, str]], before: Se
 
 def _claim(match: re.Match[str]) -> Claimed | None:
     """What the lexeme claims; None where it counts something, or is rounded to thousands."""
-    if match["unit"]:
+    if match["unit"] or match["glued"]:
         return None
     written, code = match["written"].strip(), (match["code"] or "").strip()
     if written.startswith("(") is not written.endswith(")"):
@@ -195,4 +229,6 @@ def _claim(match: re.Match[str]) -> Claimed | None:
         claim = claimed_of("claim", written.lstrip("+") + ("%" if match["percent"] else ""))
     except Unreadable:
         return None
-    return claim._replace(currency=mark) if mark and not claim.currency else claim
+    if mark and claim.currency not in ("", mark):
+        return None
+    return claim._replace(currency=mark) if mark else claim

@@ -31,12 +31,14 @@ def judge(claim: Claimed, readings: Sequence[Worked], precision: int, hints: Seq
         computed_value=computed,
         difference=FINE.subtract(claimed, computed),
         formula_used=found.formula,
+        precision=precision,
+        currency=claim.currency or None,
     )
 
 
 def agrees(claim: Claimed, worked: Worked, precision: int) -> bool:
     """Whether the exact value is rounded to the claim; a value halfway between two may be rounded to either."""
-    unit = ONE.scaleb(-_decimals(claim, worked, precision))
+    unit = ONE.scaleb(-_decimals(claim, worked, precision), FINE)
     near = FINE.add(FINE.multiply(HALF, unit), SLACK)
     written = (claim.value, _written(claim, worked, precision)[0])
     return any(FINE.abs(FINE.subtract(each, worked.value)) <= near for each in written)

@@ -17,3 +17,7 @@ class FinanceResult(Result):
     difference: Decimal | None = None
     """The claim less the computed value."""
     formula_used: str = ""
+    precision: int | None = None
+    """How many decimals an amount was held to at least."""
+    currency: str | None = None
+    """The currency that the claim names."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, whole_of
-from qwed.packs.result import Unreadable, answering, unknown
+from qwed.packs.result import Unreadable, unknown
 from qwed_finance import bonds, interest, loans, sums
+from qwed_finance._currency import asking
 from qwed_finance._exact import Worked, amount_of, bounded, plain, rate_of, years_of
 from qwed_finance._finding import ANSWER, claim_from
 from qwed_finance._judging import judge
@@ -31,7 +32,7 @@ class FinanceVerifier:
     def __init__(self, precision: Any = 2) -> None:
         self.precision = precision
 
-    @answering(FinanceResult)
+    @asking
     def verify_npv(self, cashflows: Any, rate: Any, llm_output: Any) -> FinanceResult:
         """Whether this is the net present value; the first cash flow is at t = 0."""
         flows, exact = flows_of(cashflows), rate_of("rate", rate)
@@ -39,14 +40,14 @@ class FinanceVerifier:
             worked = npv(flows, exact)
             return self._judged(llm_output, [worked], flows, _NPV, [npv_of_excel(worked, exact)])
 
-    @answering(FinanceResult)
+    @asking
     def verify_irr(self, cashflows: Any, llm_output: Any) -> FinanceResult:
         """Whether this is an internal rate of return, as a fraction or in percent."""
         flows = flows_of(cashflows)
         with bounded():
             return self._judged(llm_output, irr(flows), flows, _IRR)
 
-    @answering(FinanceResult)
+    @asking
     def verify_xnpv(self, cashflows: Any, dates: Any, rate: Any, llm_output: Any) -> FinanceResult:
         """Whether this is the net present value on the day of the first cash flow."""
         flows, exact = flows_of(cashflows), rate_of("rate", rate)
@@ -54,7 +55,7 @@ class FinanceVerifier:
             worked = xnpv(flows, days_of(dates, len(flows)), exact)
             return self._judged(llm_output, [worked], flows, _NPV)
 
-    @answering(FinanceResult)
+    @asking
     def verify_monthly_payment(self, principal: Any, annual_rate: Any, months: Any, llm_output: Any) -> FinanceResult:
         """Whether this is what is paid each month."""
         loan = loan_of(principal, annual_rate, months)
@@ -65,7 +66,7 @@ class FinanceVerifier:
             )
             return self._judged(llm_output, [worked], loan[:2], _PAYMENT, [negative])
 
-    @answering(FinanceResult)
+    @asking
     def verify_total_interest(
         self, principal: Any, annual_rate: Any, months: Any, llm_output: Any, convention: Any = "payments"
     ) -> FinanceResult:
@@ -80,7 +81,7 @@ class FinanceVerifier:
             hint = in_cents._replace(called=f"that {in_cents.called}: ask with convention `schedule`")
             return self._judged(llm_output, loans.total_interest(loan, decimals), loan[:2], _TOTAL, [hint])
 
-    @answering(FinanceResult)
+    @asking
     def verify_amortization(
         self, principal: Any, annual_rate: Any, months: Any, month: Any, llm_output: Any, part: Any = "balance"
     ) -> FinanceResult:
@@ -92,7 +93,7 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, loans.line(loan, at, part, self._decimals()), loan[:2], (part,))
 
-    @answering(FinanceResult)
+    @asking
     def verify_apr(self, principal: Any, annual_rate: Any, months: Any, fees: Any, llm_output: Any) -> FinanceResult:
         """Whether this is the annual percentage rate of a loan whose fees are kept back."""
         loan, kept = loan_of(principal, annual_rate, months), amount_of("fees", fees)
@@ -101,7 +102,7 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, loans.apr(loan, kept, self._decimals()), (loan.rate,), _APR)
 
-    @answering(FinanceResult)
+    @asking
     def verify_compound_interest(
         self, principal: Any, rate: Any, periods: Any, llm_output: Any, compounding: Any = "annual", value: Any = None
     ) -> FinanceResult:
@@ -112,7 +113,7 @@ class FinanceVerifier:
             readings = chosen(interest.compound(exact, yearly, years, often), value)
             return self._judged(llm_output, readings, (exact, yearly, years), _AMOUNT)
 
-    @answering(FinanceResult)
+    @asking
     def verify_simple_interest(
         self, principal: Any, rate: Any, years: Any, llm_output: Any, value: Any = None
     ) -> FinanceResult:
@@ -122,7 +123,7 @@ class FinanceVerifier:
             readings = chosen(interest.simple(exact, yearly, long), value)
             return self._judged(llm_output, readings, (exact, yearly, long), _AMOUNT)
 
-    @answering(FinanceResult)
+    @asking
     def verify_interest(
         self, principal: Any, rate: Any, start: Any, end: Any, llm_output: Any, day_count: Any = "30/360"
     ) -> FinanceResult:
@@ -134,7 +135,7 @@ class FinanceVerifier:
                 llm_output, [sums.day_count_interest(exact, yearly, first, last, name)], (exact, yearly), _AMOUNT
             )
 
-    @answering(FinanceResult)
+    @asking
     def verify_future_value(
         self, present_value: Any, rate: Any, periods: Any, llm_output: Any, payment: Any = 0, when: Any = "end"
     ) -> FinanceResult:
@@ -143,7 +144,7 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, [interest.future_value(*values)], values[:2], _AMOUNT)
 
-    @answering(FinanceResult)
+    @asking
     def verify_present_value(
         self, future_value: Any, rate: Any, periods: Any, llm_output: Any, payment: Any = 0, when: Any = "end"
     ) -> FinanceResult:
@@ -152,14 +153,14 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, [interest.present_value(*values)], values[:2], _AMOUNT)
 
-    @answering(FinanceResult)
+    @asking
     def verify_effective_rate(self, nominal_rate: Any, llm_output: Any, compounding: Any = "monthly") -> FinanceResult:
         """Whether this is the effective annual rate (APY) of a nominal one."""
         rate, often = rate_of("nominal_rate", nominal_rate), interest.compounding_of(compounding)
         with bounded():
             return self._judged(llm_output, [interest.effective(rate, often)], (rate,), _APR)
 
-    @answering(FinanceResult)
+    @asking
     def verify_bond_price(
         self, face: Any, coupon_rate: Any, yield_rate: Any, years: Any, llm_output: Any, frequency: Any = 2
     ) -> FinanceResult:
@@ -168,7 +169,7 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, [bonds.price(bond, rate)], (bond.face, bond.coupon, rate), ("price",))
 
-    @answering(FinanceResult)
+    @asking
     def verify_bond_yield(
         self, face: Any, coupon_rate: Any, price: Any, years: Any, llm_output: Any, frequency: Any = 2
     ) -> FinanceResult:
@@ -179,7 +180,7 @@ class FinanceVerifier:
         with bounded():
             return self._judged(llm_output, [bonds.bond_yield(bond, paid)], (bond.coupon,), ("yield", "ytm"))
 
-    @answering(FinanceResult)
+    @asking
     def verify_accrued_interest(
         self,
         face: Any,
@@ -202,21 +203,21 @@ class FinanceVerifier:
             worked = bonds.accrued(bond, days[0], days[1], days[2], name)
             return self._judged(llm_output, [worked], (bond.face, bond.coupon), _AMOUNT)
 
-    @answering(FinanceResult)
+    @asking
     def verify_sum(self, values: Any, llm_output: Any) -> FinanceResult:
         """Whether this is the sum of the amounts."""
         exact = flows_of(values)
         with bounded():
             return self._judged(llm_output, [sums.added(exact)], exact, ("sum", "total"))
 
-    @answering(FinanceResult)
+    @asking
     def verify_percentage_change(self, old: Any, new: Any, llm_output: Any) -> FinanceResult:
         """Whether this is the change from `old` to `new`, as a fraction or in percent."""
         before, after = amount_of("old", old), amount_of("new", new)
         with bounded():
             return self._judged(llm_output, [sums.change(before, after)], (before, after), ("change", "growth"))
 
-    @answering(FinanceResult)
+    @asking
     def verify_banking_scenario(self, scenario: Any, llm_output: Any) -> FinanceResult:
         """Whether the reasoning in `llm_output` ends in what the scenario comes to."""
         from qwed_finance._banking.scenario import verify_scenario

@@ -142,7 +142,7 @@ def verify_gst(
 ) -> GstResult:
     """Whether the tax is the rate of the amount, and the rate one that the country has on that day."""
     code = _country_of(jurisdiction if country is None else country)
-    currency = CURRENCY.get(code or "", "")
+    currency = CURRENCY.get(code or "") or claimed_of("amount", amount).currency
     halves = _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst)
     asked = _Asked(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)
     given = {"claimed_tax": claimed_tax, "claimed_cgst": claimed_cgst, "claimed_sgst": claimed_sgst}
