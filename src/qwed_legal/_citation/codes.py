@@ -5,7 +5,7 @@ La. Rev. Stat.|La. Rev. Stat. Ann.|La. R.S.|A.R.S.|C.R.S.|O.C.G.A.|N.J.S.A.|N.J.
 MCLA|M.C.L.|N.D.C.C.|NDCC|SDCL|MCA|R.C.|O.R.C.|RSA|HRS|T.C.A.|G.L.|Iowa Code|Utah Code|N.C.G.S.|C.G.S.|S.C. Code
 Va. Code|Idaho Code|Ind. Code|Minn. Stat.|Wis. Stat.|Fla. Stat.|Tenn. Code|Ala. Code|Nev. Rev. Stat.|Neb. Rev. Stat.
 Or. Rev. Stat.|Wash. Rev. Code|Colo. Rev. Stat.|Mo. Rev. Stat.|W. Va. Code|D.C. Code|Ga. Code|Miss. Code|Ark. Code
-Mont. Code|Wyo. Stat.|Ohio Rev. Code|Ohio Rev. Code Ann.|Mich. Comp. Laws|Conn. Gen. Stat.|N.C. Gen. Stat.
+Mont. Code|Wyo. Stat.|NMSA 1978|Ohio Rev. Code|Ohio Rev. Code Ann.|Mich. Comp. Laws|Conn. Gen. Stat.|N.C. Gen. Stat.
 """
 """Codes that are cited by section alone, as the states themselves name them too."""
 CALIFORNIA = """

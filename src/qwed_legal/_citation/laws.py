@@ -94,9 +94,11 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 _OTHERS = (
+    rf"(?P<code>Me\. Rev\. Stat\.) [Tt]it\. (?P<title>[0-9]{{1,3}}(?:-?[A-Z])?), {SIGN}{SECTION}",
+    rf"{SIGN}{SECTION}, (?P<code>Fla\. Stat\.?)",
     rf"(?P<chapter>[0-9]{{1,4}}) (?P<code>ILCS|I\.L\.C\.S\.|Ill\. Comp\. Stat\.(?: Ann\.)?) "
     rf"(?P<act>[0-9]{{1,5}}) ?/ ?{SECTION}",
-    r"(?P<title>[0-9]{1,3}[A-Z]?) (?P<code>Pa\. ?C\. ?S\.(?: ?A\.)?|Pa\. Cons\. Stat\.(?: Ann\.)?|V\.S\.A\."
+    r"(?P<title>[0-9]{1,3}(?:-?[A-Z])?) (?P<code>Pa\. ?C\. ?S\.(?: ?A\.)?|Pa\. Cons\. Stat\.(?: Ann\.)?|V\.S\.A\."
     rf"|M\.R\.S\.(?: ?A\.)?|Del\. C\.|G\.C\.A\.|O\.S\.|Okla\. Stat\.) {SIGN}?{SECTION}",
     r"(?P<code>(?:M\. ?)?G\. ?L\.|Mass\. Gen\. Laws(?: Ann\.)?) (?:c\.|ch\.) ?(?P<chapter>[0-9]{1,3}[A-Z]{0,2}),? "
     rf"{SIGN}{SECTION}",

@@ -65,9 +65,13 @@ _SQUARE = {name: Report(row[0], row[1], row[2], bool(row[3])) for name, row in _
 _ROUND = {name: Report(row[0], row[1], row[2], True) for name, row in _rows(_ROUND_TABLE).items()}
 SERIES = frozenset((*_SQUARE, *_ROUND))
 _NAME = "|".join(sorted((re.escape(name).replace("\\ ", " ?") for name in SERIES), key=len, reverse=True))
-_DOTTED = re.compile(r"(?<=[A-Za-z])\.")
+# With dots only where the year in square brackets shows whose report it is: T.C. is an American court.
+_STOPS = re.compile(r"([A-Z](?![a-z])|[a-z](?=\\ |$))")
+_DOTTED = "|".join(
+    sorted((_STOPS.sub(r"\1\\.?", re.escape(name)).replace("\\ ", " ?") for name in _SQUARE), key=len, reverse=True)
+)
 _IN_SQUARE = re.compile(
-    rf"\[(?P<year>[0-9]{{4}})\] (?:(?P<volume>[0-9]{{1,3}}) )?(?P<report>{_NAME}) "
+    rf"\[(?P<year>[0-9]{{4}})\] (?:(?P<volume>[0-9]{{1,3}}) )?(?P<report>{_NAME}|{_DOTTED}) "
     rf"?(?P<page>[A-Z]?[0-9]{{1,6}})(?: ?\((?:HL|CA|PC|SC|QB|KB|Ch|Ch D|Fam|Comm|HC|Const|DC|"
     rf"CS|SCt|[A-Z]{{2,4}}|Can)\))?(?![0-9A-Za-z])"
 )
@@ -93,13 +97,12 @@ _INDIA = re.compile(
 
 def reports_at(text: str, start: int, today: date) -> Iterator[Core]:
     """A law report that is cited here."""
-    plain = _DOTTED.sub(".", text)
     for pattern in (_IN_SQUARE, _IN_ROUND, _LR):
-        found = pattern.match(plain, start)
+        found = pattern.match(text, start)
         if found is not None:
             yield from _core(found, _called(pattern, found["report"]), pattern is _IN_SQUARE, today)
     for pattern, name, first in ((_SCOTS, "Scottish reports", 1907), (_INDIA, "All India Reporter", 1914)):
-        found = pattern.match(plain, start)
+        found = pattern.match(text, start)
         if found is not None:
             issues = (
                 () if first <= int(found["year"]) <= today.year else (f"the {name} have no volume of {found['year']}",)
@@ -140,7 +143,7 @@ def _core(found: re.Match[str], name: str, square: bool, today: date) -> Iterato
 
 
 def _known(report: str) -> str:
-    return next(name for name in SERIES if name.replace(" ", "") == report.replace(" ", ""))
+    return next(name for name in SERIES if name.replace(" ", "") == report.replace(" ", "").replace(".", ""))
 
 
 def _wrong(found: re.Match[str], name: str, report: Report, today: date) -> Iterator[str]:
