@@ -119,7 +119,7 @@ def canadian() -> dict[str, Court]:
 
 _SQUARE = re.compile(
     r"\[(?P<year>[0-9]{1,5})\] (?P<court>[A-Z][A-Za-z0-9]{1,10})(?: (?P<before>Civ|Crim|Admin|"
-    r"Ch|QB|Fam|Comm|Pat|TCC|Admlty|[A-Z][a-z]+))? (?P<number>[0-9]{1,7})(?: "
+    r"Ch|QB|Fam|Comm|Pat|TCC|Admlty|[A-Z][a-z]+))? (?P<level>B)?(?P<number>[0-9]{1,7})(?: "
     r"\((?P<after>[A-Za-z0-9 ]{1,30})\))?(?![0-9A-Za-z])"
 )
 _PLAIN = re.compile(
@@ -184,6 +184,8 @@ def _division(found: re.Match[str], court: Court, before: str | None, after: str
         and year in ("2000", "2001")
         and before in ("Admin", "Ch", "QB", "Fam", "Comm", "Pat", "TCC", "Admlty")
     )
+    if found.groupdict().get("level") and name != "EWFC":
+        yield f"{name} has no `B` before the number, which is of judgments of the Family Court below the High Court"
     if court.before and before not in court.before:
         yield f"{name} is cited with its division before the number: {' or '.join(court.before)}"
     if before and not court.before and not early:

@@ -26,11 +26,13 @@ _TAGS = (
     r"\s?[:-]\s?)"
 )
 _HEADING = re.compile(
-    rf"{_TAGS}?(?:fully |partly |partially |entirely |wholly )?"
+    rf"{_TAGS}?(?:fully |partly |partially |entirely |wholly |automatically )?"
     rf"(?:{_LABEL}(?: {_THING})?(?: {_WITH}(?: [\w'-]{{1,24}}){{0,6}})?|"
     rf"{_BY_MACHINE}(?:,?(?: [\w'().-]{{1,24}}){{0,8}})?)",
     re.IGNORECASE,
 )
+_TAG = re.compile(rf"[\[(*]{{1,3}}\s?{_LABEL}(?: {_THING})?\s?[\])*]{{1,3}}(?=[\s:]|$)", re.IGNORECASE)
+"""`[AI-generated]` in front of a text is of the text, whatever that goes on to say."""
 _ITSELF = (
     rf"(?:\b(?:this|these|the (?:following|above|present|foregoing))\b|"
     rf"\b(?:parts?|portions?|sections?|some|all|much|most) of (?:this|these)\b|"
@@ -71,7 +73,7 @@ _MOST_MENTIONS = 5
 def discloses(text: str) -> bool:
     """Whether some sentence of the text says of the text that a machine made it."""
     plain = _ABBREVIATION.sub(r"\1\2", text.translate(_PLAIN))
-    return any(map(_says_so, _sentences(_QUOTED.sub(" ", plain))))
+    return _TAG.match(plain.lstrip()) is not None or any(map(_says_so, _sentences(_QUOTED.sub(" ", plain))))
 
 
 def _sentences(text: str) -> Iterator[str]:
