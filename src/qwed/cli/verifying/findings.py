@@ -90,12 +90,22 @@ def _repair(value: Any) -> Iterable[str]:
 
 
 def _issues(values: Any) -> Iterable[str]:
+    """Each as its engine tells it: a sentence, a rule that a place in a message breaks, or what stands in a line."""
     for issue in values:
-        line = issue.get("line_number")
-        place = "" if line is None else f"line {line}, "
-        yield f"{place}{issue.get('severity')}: {issue.get('pattern')} {issue.get('description')}"
-        if issue.get("recommendation"):
-            yield f"  {issue['recommendation']}"
+        if isinstance(issue, str):
+            yield issue
+        elif "rule" in issue:
+            yield f"{issue.get('path')}: {issue['rule']}: {issue.get('message')}"
+        else:
+            yield from _flaw(issue)
+
+
+def _flaw(issue: Mapping[str, Any]) -> Iterable[str]:
+    line = issue.get("line_number")
+    place = "" if line is None else f"line {line}, "
+    yield f"{place}{issue.get('severity')}: {issue.get('pattern')} {issue.get('description')}"
+    if issue.get("recommendation"):
+        yield f"  {issue['recommendation']}"
 
 
 def _effects(values: Any) -> Iterable[str]:
