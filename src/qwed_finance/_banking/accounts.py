@@ -57,7 +57,8 @@ _KNOWN = words(
     "customer client bank user balance opening initial starting current checking savings to from into in "
     "out and for on it this that his her another friend's friend atm cash by at money amount them their "
     "made makes make worth check new opening's account's customer's beneficiary landlord rent groceries "
-    "merchant store bill wants tries attempts would like there after be requests"
+    "merchant store bill wants tries attempts would like there after be requests allowed approved "
+    "permitted possible"
 )
 _FEES_ON = words("withdrawal transfer payment deposit transaction applies apply applied each per every")
 
