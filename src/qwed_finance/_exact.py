@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from qwed.packs.claimed import Claimed, claimed_of
@@ -68,9 +69,7 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return _without_dust(float(value))
-    if hasattr(value, "__index__"):
-        return value.__index__()
-    return value
+    return int(value) if issubclass(type(value), Integral) else value
 
 
 def _without_dust(value: float) -> float | Decimal:

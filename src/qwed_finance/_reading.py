@@ -42,7 +42,7 @@ def annuity_of(
     value: Any, rate: Any, periods: Any, payment: Any, when: Any
 ) -> tuple[Decimal, Decimal, int, Decimal, bool]:
     """A value, the rate of a period, how many, the payment of each, and whether it is due when the period begins."""
-    if when not in _WHEN:
+    if not isinstance(when, str) or when not in _WHEN:
         raise unknown("`when`", when, _WHEN)
     many = whole_of("periods", plain(periods), 0, MOST_YEARS * 365)
     return amount_of("value", value), rate_of("rate", rate), many, amount_of("payment", payment), when == "begin"
@@ -52,7 +52,7 @@ def chosen(readings: tuple[Worked, Worked], value: Any) -> Sequence[Worked]:
     """The readings that `value` names; both where it names none."""
     if value is None:
         return readings
-    if value not in _VALUES:
+    if not isinstance(value, str) or value not in _VALUES:
         raise unknown("`value`", value, _VALUES)
     return [each for each in readings if value in each.called.split(" with ")[0]]
 

@@ -24,7 +24,7 @@ XNPV_RULE = (
 
 def flows_of(value: Any, most: int = MOST) -> list[Decimal]:
     """The cash flows; Unreadable where they are none."""
-    if hasattr(value, "tolist"):
+    if hasattr(type(value), "tolist"):
         value = value.tolist()
     if not isinstance(value, list | tuple):
         raise Unreadable("`cashflows` must be a list of amounts such as [-1000, 300, 400, 500]")

@@ -72,7 +72,7 @@ class FinanceVerifier:
     ) -> FinanceResult:
         """Whether this is the interest of the whole loan: of all payments, or of a `schedule` in cents."""
         loan, decimals = loan_of(principal, annual_rate, months), self._decimals()
-        if convention not in loans.CONVENTIONS:
+        if not isinstance(convention, str) or convention not in loans.CONVENTIONS:
             raise unknown("convention", convention, loans.CONVENTIONS)
         with bounded():
             in_cents = loans.interest_of_schedule(loan, decimals)
@@ -88,7 +88,7 @@ class FinanceVerifier:
         """Whether this is the balance after a month, or the interest or the principal in its payment."""
         loan = loan_of(principal, annual_rate, months)
         at = whole_of("month", plain(month), 1, loan.months)
-        if part not in loans.PARTS:
+        if not isinstance(part, str) or part not in loans.PARTS:
             raise unknown("part", part, loans.PARTS)
         with bounded():
             return self._judged(llm_output, loans.line(loan, at, part, self._decimals()), loan[:2], (part,))

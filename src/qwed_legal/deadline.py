@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
 
+from qwed.packs.own import own
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, whole_of
 from qwed.packs.result import Result, Unreadable, answering, standing, unknown
@@ -68,7 +69,7 @@ class DeadlineGuard:
         counting: Any = None,
     ) -> DeadlineResult:
         """Whether the term that begins with the signing date ends on the claimed day, give or take the tolerance."""
-        place = place_of(self.country, self.state)
+        place = place_of(own(self.country), own(self.state))
         signed, claimed = day_of("signing_date", signing_date), day_of("claimed_deadline", claimed_deadline)
         tolerance = whole_of("tolerance_days", tolerance_days, 0, _MOST_TOLERANCE)
         meant = _settled(read_term(term), roll, counting)

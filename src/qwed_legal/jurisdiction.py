@@ -92,7 +92,7 @@ class JurisdictionGuard:
 
 
 def _choice(parties: Any, law: Any, forum: Any, kind: Any, weaker: Any) -> Choice:
-    if kind is not None and kind not in _KINDS:
+    if kind is not None and (not isinstance(kind, str) or kind not in _KINDS):
         raise unknown("contract type", kind, _KINDS)
     places = parties_of(parties)
     named = " ".join(text_of("governing_law", law, 200).split())

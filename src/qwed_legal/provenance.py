@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from qwed.packs.own import own
 from qwed.packs.question import Question
 from qwed.packs.result import Result, Unreadable, answering, standing
 from qwed.words import Risk
@@ -114,7 +115,8 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
-def _models(allowed: Any) -> frozenset[str]:
+def _models(given: Any) -> frozenset[str]:
+    allowed = own(given)
     if isinstance(allowed, str) or not isinstance(allowed, list | tuple | set | frozenset):
         raise Unreadable("`allowed_models` must be a list of names")
     if len(allowed) > _MOST_MODELS or not all(isinstance(name, str) for name in allowed):

@@ -66,6 +66,8 @@ def _heads(losses: Any, gains: Any) -> IndiaCryptoResult | None:
         return None
     if not isinstance(losses, Mapping) or not isinstance(gains, Mapping) or len(losses) + len(gains) > _MOST:
         raise Unreadable("write `losses` and `gains` both as amounts, or both by head as in {`VDA`: 5000}")
+    if not all(isinstance(head, str) for head in (*losses, *gains)):
+        raise Unreadable("a head of income must be a text, as in {`VDA`: 5000}")
     lost = {str(head): _one_of(f"losses.{head}", each) for head, each in losses.items()}
     won = {str(head): _one_of(f"gains.{head}", each) for head, each in gains.items()}
     lost, won = ({head: each for head, each in some.items() if each} for some in (lost, won))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from qwed.packs.own import own
 from qwed.packs.result import Unreadable
 from qwed.words.json_value import has_half_surrogates, holds_more
 from qwed.words.strict import NotStrict, read_json
@@ -17,6 +18,7 @@ DEEPEST = 32
 
 def members_of(value: Any, kind: Kind) -> Mapping[str, Any]:
     """The members of the document; a Defect where JSON is not what it should be."""
+    value = own(value)
     if isinstance(value, str | bytes | bytearray):
         value = _parsed(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value), kind)
         if not isinstance(value, dict):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from qwed.packs.own import own
 from qwed.packs.question import Question
 from qwed.packs.result import Standing, Unreadable
 from qwed.words.exact import EXACT
@@ -47,6 +48,7 @@ class UCPVerifier:
 
     def verify_transition(self, before: Any, after: Any) -> UCPResult:
         """Whether one checkout, or its status alone, may become the other."""
+        before, after = own(before), own(after)
         if all(isinstance(each, str) and each.strip()[:1] not in ("{", "[") for each in (before, after)):
             return _followed(_guarded(lambda: _states(before, after)), ())
         results = [self._verify(each, Kind.CHECKOUT) for each in (before, after)]

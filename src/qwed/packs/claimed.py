@@ -4,6 +4,7 @@ import re
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from qwed.packs.own import own
 from qwed.packs.reading import number_of
 from qwed.packs.result import Unreadable
 from qwed.words.exact import EXACT, WHOLE_DIGITS
@@ -35,6 +36,7 @@ class Claimed(NamedTuple):
 
 def claimed_of(name: str, value: Any) -> Claimed:
     """The claim exactly; Unreadable says what to write where it reads in two ways or in none."""
+    value = own(value)
     if not isinstance(value, str):
         return _plain(number_of(name, value))
     text = value.strip()

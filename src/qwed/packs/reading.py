@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from qwed.packs.own import own
 from qwed.packs.result import Unreadable
 from qwed.words.exact import NotANumber, number
 
@@ -28,6 +29,7 @@ _LONGEST_DAY = 40
 
 def number_of(name: str, value: Any) -> Decimal:
     """`value` exactly; Unreadable says what is wrong with `name`."""
+    value = own(value)
     if isinstance(value, Decimal):
         value = format(value, "f") if value.is_finite() and abs(value.adjusted()) < 40 else str(value)
     try:
@@ -46,6 +48,7 @@ def whole_of(name: str, value: Any, least: int, most: int) -> int:
 
 def text_of(name: str, value: Any, longest: int) -> str:
     """`value` as a text that is not blank and not longer than `longest`."""
+    value = own(value)
     if not isinstance(value, str) or not value.strip():
         raise Unreadable(f"`{name}` must be a text")
     if len(value) > longest:
@@ -55,6 +58,7 @@ def text_of(name: str, value: Any, longest: int) -> str:
 
 def day_of(name: str, value: Any) -> date:
     """The day of a date, a datetime, an ISO 8601 text or `15 January 2026`; the time and the zone are not looked at."""
+    value = own(value)
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

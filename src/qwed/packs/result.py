@@ -1,11 +1,12 @@
 """What a guard of a pack answers: whether the claim holds, by which rule, and how to work that out by hand."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import wraps
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
+from qwed.packs.own import own
 from qwed.words import Record
 from qwed.words.exact import NotANumber
 
@@ -63,7 +64,7 @@ def answering(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(method)
         def answered(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                return method(*args, **kwargs)
+                return _asked(method, args, kwargs)
             except Unreadable as wrong:
                 return kind.unverifiable(str(wrong), wrong.known)
             except NotANumber as wrong:
@@ -72,6 +73,10 @@ def answering(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return answered
 
     return around
+
+
+def _asked(method: Callable[..., R], args: Iterable[Any], kwargs: Mapping[str, Any]) -> R:
+    return method(*map(own, args), **{name: own(value) for name, value in kwargs.items()})
 
 
 def standing(holds: bool) -> Standing:
@@ -83,10 +88,10 @@ def unknown(what: str, given: object, known: Iterable[str]) -> Unreadable:
     """To be raised where `given` names no `what` that there is a table for."""
     listed = tuple(known)
     shown = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
-    return Unreadable(f"unknown {what} `{_short(given)}`: known are {shown}", listed)
+    return Unreadable(f"unknown {what} `{briefly(given)}`: known are {shown}", listed)
 
 
-def _short(given: object) -> str:
+def briefly(given: object) -> str:
     """Of a text its beginning; of a number its digits where there are few, since Python refuses to write very many."""
     if isinstance(given, str):
         return given[:60]

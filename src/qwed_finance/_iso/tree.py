@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from qwed.packs.reading import number_of
-from qwed.packs.result import Unreadable
+from qwed.packs.result import Unreadable, briefly
 from qwed.words.exact import shown
 from qwed_finance._iso.node import Node
 from qwed_finance._iso.schema import Anything, Complex, Message, Type, Valued, type_of
@@ -120,7 +120,7 @@ def _valued(node: Node, value: Any) -> None:
         elif name in _TEXT and not node.text:
             node.text = _text(node.name, each)
         else:
-            raise Unreadable(f"`{str(name)[:40]}` in the amount `{node.name}` reads in more than one way, {_CALLED}")
+            raise Unreadable(f"`{briefly(name)}` in the amount `{node.name}` reads in more than one way, {_CALLED}")
 
 
 def _text(name: str, value: Any) -> str:

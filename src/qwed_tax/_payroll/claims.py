@@ -39,7 +39,7 @@ def claims_of(given: Any, named: Mapping[str, Any]) -> dict[str, Fraction]:
     for name, value in every:
         if value is None:
             continue
-        part = _PART.get(str(name).removeprefix("claimed_"))
+        part = _PART.get(name.removeprefix("claimed_")) if isinstance(name, str) else None
         if part is None:
             raise unknown("claim", name, NAMES)
         if part in read:
