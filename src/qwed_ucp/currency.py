@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from qwed.packs.result import unknown
+from qwed.packs.result import briefly, unknown
 from qwed.words.currency import CURRENCIES, WITHOUT_UNIT, CurrencyError, decimals_of
 from qwed.words.exact import EXACT, fits
 from qwed_ucp.document import ONE, Defect, Document, show
 from qwed_ucp.result import GuardFinding
 
 NAME = "currency"
-_DEEPEST = 12
+_DEEPEST = 40
 
 
 def unit_of(document: Document) -> Decimal:
@@ -37,7 +37,7 @@ def look(document: Document) -> GuardFinding:
         raise Defect(f"`{finer}` is finer than {show(unit)}, the smallest unit of {document.currency}")
     other = next((each for each in _named(document.members) if each != document.currency), None)
     if other is not None:
-        raise Defect(f"the document is in {document.currency}, and a part of it in `{str(other)[:20]}`")
+        raise Defect(f"the document is in {document.currency}, and a part of it in `{briefly(other)}`")
     details = {"currency": document.currency, "decimals": decimals_of(document.currency), "minor_units": document.minor}
     return GuardFinding(guard_name=NAME, verified=True, details=details)
 
@@ -48,7 +48,7 @@ def _named(members: Any) -> Iterator[Any]:
     while pending:
         value, depth = pending.pop()
         if isinstance(value, Mapping):
-            if isinstance(value.get("currency"), str):
+            if value.get("currency") is not None:
                 yield value["currency"]
             pending += [(each, depth + 1) for each in value.values() if depth < _DEEPEST]
         elif isinstance(value, list | tuple) and depth < _DEEPEST:

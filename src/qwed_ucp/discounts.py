@@ -102,9 +102,14 @@ def _require_allocated(members: Mapping[str, Any], whole: Decimal, at: str, docu
     if any(each < 0 for each in parts) or added(parts) != whole:
         raise Defect(f"`{at}.amount` is {show(whole)}, but its allocations come to {show(added(parts))}")
     for row, each in enumerate(rows):
-        found = _LINE.fullmatch(str(each.get("path", "")))
+        found = _line_of(each)
         if found and int(found[1]) >= len(document.lines):
             raise Defect(f"`{at}.allocations[{row}].path` leads to a line that is not there")
+
+
+def _line_of(allocation: Mapping[str, Any]) -> re.Match[str] | None:
+    path = allocation.get("path")
+    return _LINE.fullmatch(path) if isinstance(path, str) else None
 
 
 def _require_distinct(applied: list[Any]) -> None:
@@ -119,7 +124,7 @@ def _require_by_line(document: Document, applied: list[Any]) -> None:
     parts: dict[int, Decimal] = {}
     for each in applied:
         for row in each.get("allocations") or ():
-            found = _LINE.fullmatch(str(row.get("path", "")))
+            found = _line_of(row)
             if found:
                 parts[int(found[1])] = EXACT.add(parts.get(int(found[1]), ZERO), amount(row, "amount", "allocation"))
     for at, line in enumerate(document.lines):

@@ -6,8 +6,10 @@ from typing import Any
 
 from qwed_ucp.document import Defect, Document, Kind, added, show
 from qwed_ucp.result import GuardFinding
+from qwed_ucp.structure import amount
 
 NAME = "fulfillment"
+_SAID = ("amount", "price", "cost", "total")
 _PRICES = (("total",), ("subtotal",), ("fulfillment",))
 
 
@@ -16,12 +18,21 @@ def look(document: Document) -> GuardFinding:
     charged = document.summed("fulfillment")
     details: dict[str, Any] = {"fulfillment": show(charged)}
     found = document.members.get("fulfillment")
-    if document.minor and isinstance(found, Mapping):
+    if not document.minor and isinstance(found, Mapping):
+        _require_price(found, charged)
+    elif isinstance(found, Mapping):
         if document.kind is Kind.ORDER:
             _require_order(document, found)
         else:
             details |= _methods(document, found, charged)
     return GuardFinding(guard_name=NAME, verified=True, details=details)
+
+
+def _require_price(found: Mapping[str, Any], charged: Decimal) -> None:
+    """In the simple form, what delivery is said to cost is what is charged for it."""
+    for name in _SAID:
+        if found.get(name) is not None and amount(found, name, NAME) != charged:
+            raise Defect(f"`{NAME}.{name}` is {str(found[name])[:40]}, but totals charge {show(charged)}")
 
 
 def _methods(document: Document, found: Mapping[str, Any], charged: Decimal) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from qwed.packs.result import briefly
 from qwed_ucp.document import Defect, Document, Kind
 from qwed_ucp.result import GuardFinding
 
@@ -54,7 +55,7 @@ def state_of(status: Any, *, required: bool = True) -> str | None:
     if status is None and not required:
         return None
     if not isinstance(status, str) or status not in FOLLOWING:
-        shown = "missing" if status is None else f"`{str(status)[:40]}`"
+        shown = "missing" if status is None else f"`{briefly(status)}`"
         raise Defect(f"`status` is {shown}: it must be one of {', '.join(FOLLOWING)}")
     return status
 

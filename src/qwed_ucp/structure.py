@@ -9,6 +9,7 @@ from qwed.packs.reading import number_of
 from qwed.packs.result import Unreadable
 from qwed_ucp.document import MOST_ENTRIES, MOST_LINES, Defect, Document, Entry, Kind, Line
 from qwed_ucp.result import GuardFinding
+from qwed_ucp.unread import unread
 
 NAME = "structure"
 TYPES = ("subtotal", "items_discount", "discount", "fulfillment", "tax", "fee", "total")
@@ -32,6 +33,8 @@ _OF_A_LINE = _names(
 _OF_AN_ITEM = _names("id title price image_url quantity_unit unit_price name sku description")
 _OF_A_TOTAL = _names("amount currency description display_text label lines rate title type")
 _MOST_QUANTITY = Decimal(10**9)
+_MOST_BITS = 512
+_LONGEST_ID = 200
 
 
 class Shape:
@@ -127,9 +130,11 @@ def _listed(members: Mapping[str, Any], name: str, most: int) -> list[Any]:
 
 
 def _id(value: Any, at: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip() or len(str(value)) > 200:
+    # Python refuses to write numbers of many digits.
+    written = str(value) if type(value) is int and value.bit_length() < _MOST_BITS else value
+    if not isinstance(written, str) or not written.strip() or len(written) > _LONGEST_ID:
         raise Defect(f"`{at}.id` must be a text that is not blank")
-    return str(value)
+    return written
 
 
 def amount(members: Mapping[str, Any], name: str, at: str) -> Decimal:
@@ -160,20 +165,28 @@ def require_distinct(lines: Iterable[Line]) -> None:
 
 def _require_once(lines: list[Line], entries: list[Entry]) -> None:
     require_distinct(lines)
-    types = Counter(each.type for each in entries)
-    if not types["total"]:
+    if not any(each.type == "total" for each in entries):
         raise Defect("`totals` has no `total`")
-    double = next((name for name in _ONCE if types[name] > 1), None)
-    if double is not None:
-        raise Defect(f"`totals` has `{double}` twice")
+    for rows, at in ((entries, "totals"), *((each.entries, f"{each.at}.totals") for each in lines)):
+        types = Counter(each.type for each in rows)
+        double = next((name for name in _ONCE if types[name] > 1), None)
+        if double is not None:
+            raise Defect(f"`{at}` has `{double}` twice")
 
 
 def look(document: Document) -> GuardFinding:
     """What was found when the document was read."""
+    warnings = list(document.warnings)
+    strange = unread(document)
+    if strange is not None and document.strict:
+        raise Defect(f"`{strange}` is an amount, which nobody checks: leave it out, or verify with `strict_mode=False`")
+    if strange is not None:
+        warnings.append(f"`{strange}` is an amount, which nobody checks")
     details = {
         "form": "ucp" if document.minor else "simple",
         "line_items": len(document.lines),
         "totals": len(document.entries),
-        "warnings": list(document.warnings),
+        "strict_mode": document.strict,
+        "warnings": warnings,
     }
     return GuardFinding(guard_name=NAME, verified=True, details=details)

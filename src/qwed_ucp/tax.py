@@ -8,7 +8,7 @@ from qwed.packs.claimed import claimed_of
 from qwed.packs.result import Unreadable
 from qwed.words.exact import EXACT
 from qwed_ucp.currency import unit_of
-from qwed_ucp.document import ZERO, Defect, Document, added, near, show
+from qwed_ucp.document import ZERO, Defect, Document, Line, added, near, show
 from qwed_ucp.result import GuardFinding
 
 NAME = "tax"
@@ -33,13 +33,14 @@ def rate_in(value: Any, at: str) -> Decimal:
 
 def look(document: Document) -> GuardFinding:
     """Whether the tax is what its rate comes to; without a rate there is nothing to hold it against."""
-    rows = [each for each in document.entries if each.type == "tax"]
+    # A discount or a fee may say its rate too.
+    rows = [each for each in document.entries if each.type not in ("subtotal", "total")]
     details: dict[str, Any] = {"tax": show(document.summed("tax"))}
     if not document.minor:
         for each in rows:
             if "rate" in each.members:
-                base = _hold(document, rate_in(each.members["rate"], f"{each.at}.rate"), each.effect, each.at)
-                details["base"] = base
+                rate = rate_in(each.members["rate"], f"{each.at}.rate")
+                details["base"] = _hold(document, rate, each.effect.copy_abs(), each.at)
         details |= _whole(document)
     return GuardFinding(guard_name=NAME, verified=True, details=details)
 
@@ -48,11 +49,24 @@ def _whole(document: Document) -> dict[str, str]:
     tax = document.summed("tax")
     if document.members.get("tax_rate") is not None:
         rate = rate_in(document.members["tax_rate"], "tax_rate")
+        other = next((each.at for each in document.lines if _rate(each) not in (None, rate)), None)
+        if other is not None:
+            raise Defect(f"`{other}.tax_rate` is another than the `tax_rate` of the document")
         return {"base": _hold(document, rate, tax, "tax"), "rate": show(rate)}
-    if document.lines and all(each.members.get("tax_rate") is not None for each in document.lines):
+    rated = [each for each in document.lines if each.members.get("tax_rate") is not None]
+    if not rated:
+        return {}
+    if len(rated) == len(document.lines):
         _hold_by_line(document, tax)
         return {"base": "each line by its own rate"}
+    if document.strict:
+        raise Defect("some lines have a `tax_rate` and some have none: give it for each, or for none")
     return {}
+
+
+def _rate(line: Line) -> Decimal | None:
+    found = line.members.get("tax_rate")
+    return None if found is None else rate_in(found, f"{line.at}.tax_rate")
 
 
 def _bases(document: Document) -> Mapping[str, Decimal]:
@@ -83,10 +97,15 @@ def _hold(document: Document, rate: Decimal, tax: Decimal, at: str) -> str:
 
 def _hold_by_line(document: Document, tax: Decimal) -> None:
     unit = unit_of(document)
+    rates = [_rate(each) or ZERO for each in document.lines]
     exact = [
-        EXACT.multiply(each.comes_to(each.quantity), rate_in(each.members["tax_rate"], f"{each.at}.tax_rate"))
-        for each in document.lines
+        EXACT.multiply(each.comes_to(each.quantity), rate) for each, rate in zip(document.lines, rates, strict=True)
     ]
     rounded = added([each.quantize(unit, rounding="ROUND_HALF_UP", context=_ROUNDING) for each in exact])
-    if document.summed("discount", "items_discount") == ZERO and tax != rounded and not near(added(exact), tax, unit):
+    if tax == rounded or near(added(exact), tax, unit):
+        return
+    # Which line a discount is taken off is not said: at most it takes away the tax of the highest rate.
+    off = EXACT.multiply(document.summed("discount", "items_discount"), max(rates))
+    least = EXACT.add(rounded, EXACT.subtract(off, EXACT.multiply(unit, Decimal(len(rates)))))
+    if not off or not least <= tax <= rounded:
         raise Defect(f"`tax` is {show(tax)}, but the lines by their rates come to {show(rounded)}")
