@@ -34,7 +34,7 @@ def state_of(given: Any) -> str:
     """A US state by code or name, `US-TX` too."""
     code = _NAMES.get(" ".join(given.casefold().split()).removeprefix("us-")) if isinstance(given, str) else None
     if code is None:
-        raise unknown("US state", given, STATES)
+        raise unknown("US state", given, STATES, STATES.values())
     return code
 
 

@@ -13,6 +13,7 @@ from qwed.engines.protocol import EngineRequest
 from qwed.packs.question import Question
 from qwed.packs.result import Result, Standing
 from qwed.words import Status, Verdict
+from qwed.words.near import near, perhaps
 
 _STATUS = {
     Standing.VERIFIED: Status.VERIFIED,
@@ -49,7 +50,7 @@ def _unknown(named: Any, questions: Mapping[str, Question]) -> str:
     known = ", ".join(questions)
     if named is None:
         return f"`operation` is required: known are {known}"
-    return f"unknown operation `{str(named)[:60]}`: known are {known}"
+    return f"unknown operation `{str(named)[:60]}`: {perhaps(named, questions)}known are {known}"
 
 
 def _take_query(asked: Question, values: dict[str, Any], query: str) -> str:
@@ -57,18 +58,29 @@ def _take_query(asked: Question, values: dict[str, Any], query: str) -> str:
     if not query:
         return ""
     if asked.text is None:
-        return f"`{asked.name}` reads no `query`: it takes {', '.join(asked.takes)}"
+        return f"`{asked.name}` reads no `query`: it takes {', '.join(asked.takes)}, each by its name"
     if values.setdefault(asked.text, query) != query:
         return f"`query` stands for `{asked.text}` here, and both are given: give one of them"
     return ""
 
 
 def _wrong(asked: Question, values: Mapping[str, Any]) -> str:
-    beside = next((name for name in values if name not in asked.takes), None)
-    if beside is not None:
-        return f"`{asked.name}` takes no `{beside[:60]}`: it takes {', '.join(asked.takes)}"
-    missing = next((name for name in asked.required if name not in values), None)
-    return "" if missing is None else f"`{missing}` is required for `{asked.name}`"
+    missing = [name for name in asked.required if name not in values]
+    beside = [name for name in values if name not in asked.takes]
+    if beside:
+        takes = f"{perhaps(beside[0], asked.takes)}it takes {', '.join(asked.takes)}"
+        return f"`{asked.name}` takes no `{beside[0][:60]}`: {_inside(beside, missing, asked)}{takes}"
+    if not missing:
+        return ""
+    named = [f"`{name}`" for name in missing]
+    listed = f"{', '.join(named[:-1])} and {named[-1]} are" if len(named) > 1 else f"{named[0]} is"
+    return f"{listed} required for `{asked.name}`"
+
+
+def _inside(beside: list[str], missing: list[str], asked: Question) -> str:
+    """Advice for whoever laid the members of the one value that is needed beside it."""
+    laid_out = len(asked.required) == len(missing) == 1 and len(beside) > 1 and not near(beside[0], asked.takes)
+    return f"if it is of the `{missing[0]}`, put all of that under `{missing[0]}`; " if laid_out else ""
 
 
 def _answer(engine: str, asked: Question, values: Mapping[str, Any]) -> Verdict:

@@ -323,6 +323,10 @@ _BY_NAME = (
 )
 
 
+NAMES = tuple(row.name for row in COUNTRIES.values())
+"""The usual English ones."""
+
+
 def find_country(name: object) -> Country | None:
     """The country of a code or an English name, in any case; None where there is none."""
     if not isinstance(name, str):
@@ -335,5 +339,5 @@ def country_of(name: object) -> Country:
     """The country; Unreadable lists the codes where there is none of this name."""
     found = find_country(name)
     if found is None:
-        raise unknown("country", name, COUNTRIES)
+        raise unknown("country", name, COUNTRIES, NAMES)
     return found

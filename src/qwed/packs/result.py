@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from qwed.packs.own import own
 from qwed.words import Record
 from qwed.words.exact import NotANumber
+from qwed.words.near import perhaps
 
 
 class Standing(StrEnum):
@@ -84,11 +85,12 @@ def standing(holds: bool) -> Standing:
     return Standing.VERIFIED if holds else Standing.FAILED
 
 
-def unknown(what: str, given: object, known: Iterable[str]) -> Unreadable:
-    """To be raised where `given` names no `what` that there is a table for."""
-    listed = tuple(known)
+def unknown(what: str, given: object, known: Iterable[str], names: Iterable[str] = ()) -> Unreadable:
+    """To be raised where `given` names no `what` that there is a table for; `names` are those its codes stand for."""
+    listed, spelled = tuple(known), tuple(names)
     shown = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
-    return Unreadable(f"unknown {what} `{briefly(given)}`: known are {shown}", listed)
+    meant, also = perhaps(given, (*spelled, *listed)), ", and their English names" if spelled else ""
+    return Unreadable(f"unknown {what} `{briefly(given)}`: {meant}known are {shown}{also}", listed)
 
 
 def briefly(given: object) -> str:

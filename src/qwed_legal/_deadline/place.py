@@ -4,7 +4,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from qwed.packs.countries import find_country
+from qwed.packs.countries import NAMES, find_country
 from qwed.packs.result import Unreadable, unknown
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _country(given: object) -> tuple[str, str | None]:
     found = find_country(name)
     code = "XK" if name in ("xk", "kosovo") else found.code if found else None
     if code is None or not _has_calendar(code):
-        raise unknown("country", given, known_countries())
+        raise unknown("country", given, known_countries(), NAMES)
     return code, _PARTS.get(name)
 
 

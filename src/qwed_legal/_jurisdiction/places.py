@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
-from qwed.packs.countries import COUNTRIES, find_country
+from qwed.packs.countries import COUNTRIES, NAMES, find_country
 from qwed.packs.reading import text_of
 from qwed.packs.result import Unreadable, unknown
 
@@ -167,7 +167,7 @@ def place_of(what: str, value: Any) -> Place:
     text = " ".join(text_of(what, value, _LONGEST).replace("\u2019", "'").split())
     found = find_place(text)
     if found is None:
-        raise unknown(what.replace("_", " "), text, known_places())
+        raise unknown(what.replace("_", " "), text, known_places(), NAMES)
     return found
 
 

@@ -131,7 +131,7 @@ def place_of(given: object) -> str:
     name = " ".join(words)
     code = _state_of(name) if american or titled else _BY_NAME.get(name, _state_of(name))
     if code is None:
-        raise unknown("jurisdiction", given, PLACES)
+        raise unknown("jurisdiction", given, PLACES, PLACES.values())
     return code
 
 

@@ -48,3 +48,13 @@ def test_what_cannot_be_read_is_unverifiable_and_says_why() -> None:
     assert "`value`" in doubled("x", "4").message
     assert doubled("bare", "4").status is Standing.UNVERIFIABLE
     assert doubled("elsewhere", "4").known == ("here", "there")
+
+
+def test_an_unknown_name_is_told_with_those_near_it() -> None:
+    assert str(unknown("country", "Germny", ["DE", "FR"], ["Germany", "France"])) == (
+        "unknown country `Germny`: did you mean `Germany`? known are DE, FR, and their English names"
+    )
+    assert str(unknown("check", "citaton", ["deadline", "citation"])) == (
+        "unknown check `citaton`: did you mean `citation`? known are deadline, citation"
+    )
+    assert str(unknown("year", 2031, ["2025"])) == "unknown year `2031`: known are 2025"
