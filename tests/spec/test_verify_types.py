@@ -99,6 +99,10 @@ def test_the_shape_of_a_query_does_not_matter_where_its_engine_is_named(api: htt
     assert found(api, {"query": "2+2 = 4", "type": None})["result"]["routed"]["engine"] == "math"
 
 
+BESIDE = (
+    "unknown field `term`: known are query, type, operation, params, options; "
+    "if it is a value of the check, put it in `params`"
+)
 REFUSED: list[tuple[Json, str, str]] = [
     ({"type": "magic", "query": "1"}, "QWED-REQ-003", "unknown type `magic`: known are math, logic"),
     ({"type": "shell", "query": "ls"}, "QWED-REQ-003", "unknown type `shell`"),
@@ -108,11 +112,13 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"type": "math"}, "QWED-REQ-004", "`query` is required"),
     ({"type": "fact", "query": "it is so"}, "QWED-REQ-004", "`context` is required"),
     ({"type": "sql", "query": "SELECT 1", "operation": "read"}, "QWED-REQ-001", "unknown field `operation`"),
-    ({"type": "legal", "operation": "deadline", "term": "1 day"}, "QWED-REQ-001", "unknown field `term`"),
+    ({"type": "legal", "operation": "deadline", "term": "1 day"}, "QWED-REQ-001", BESIDE),
+    ({"terms": 1}, "QWED-REQ-001", "unknown field `terms`: known are query, type, operation, "),
     ({"type": "legal", "operation": ["deadline"]}, "QWED-REQ-001", "`operation` must be a text"),
     ({"type": "legal", "operation": "deadline", "params": {"operation": "deadline"}}, "QWED-REQ-001", "give it once"),
     ({"type": "legal", "operation": "deadline", "params": [1]}, "QWED-REQ-001", "in `params`"),
     ({"type": "legal", "operation": "deadline", "query": 7}, "QWED-REQ-001", "`query` must be a text"),
+    ({"type": "ucp", "operation": "checkout", "query": {}}, "QWED-REQ-001", "to a client, as `checkout=`"),
     ({"type": "legal", "operation": "deadline", "options": {"hurry": 1}}, "QWED-REQ-005", "hurry"),
     ({"operation": "deadline"}, "QWED-REQ-004", "`query` is required"),
 ]
@@ -131,9 +137,16 @@ BLOCKED: list[tuple[Json, str]] = [
     ({"type": "legal"}, "`operation` is required: known are"),
     ({"type": "legal", "operation": "divorce"}, "unknown operation `divorce`: known are"),
     ({"type": "tax", "operation": "deadline"}, "unknown operation `deadline`: known are"),
-    ({"type": "legal", "operation": "deadline", "params": {"trem": "1 day"}}, "`deadline` takes no `trem`: it takes"),
-    ({"type": "legal", "operation": "deadline", "params": {"term": "1 day"}}, "`signing_date` is required"),
+    (
+        {"type": "legal", "operation": "deadline", "params": {"trem": "1 day"}},
+        "`deadline` takes no `trem`: did you mean `term`? it",
+    ),
+    (
+        {"type": "legal", "operation": "deadline", "params": {"term": "1 day"}},
+        "`signing_date` and `claimed_deadline` are required",
+    ),
     ({"type": "legal", "operation": "deadline", "query": "9 days", "params": DEADLINE}, "both are given"),
+    ({"type": "ucp", "operation": "cart", "params": {"id": "1", "totals": []}}, "put all of that under `cart`"),
     ({"type": "tax", **HOLDS["tax"], "query": "9 days"}, "reads no `query`"),
 ]
 

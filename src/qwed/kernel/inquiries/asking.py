@@ -85,7 +85,7 @@ def detect(raw: Any) -> Detected | Problem:
     """Which engine reads the body of `/verify` that names none, and what it is asked."""
     # A `type` of null names nothing.
     rest = {name: value for name, value in raw.items() if name != "type"} if isinstance(raw, Mapping) else raw
-    body = read_body(AUTO, rest)
+    body = read_body(AUTO, rest, ("type",))
     if isinstance(body, Problem):
         return body
     text, parameters, options = body

@@ -90,13 +90,15 @@ def read_typed(engine: str, raw: Mapping[str, Any]) -> Inquiry | Problem:
     """The question in a body that names its engine, in which the input is always `query`."""
     rest = {name: value for name, value in raw.items() if name not in _NULLABLE or value is not None}
     rest.pop("type")
-    body = read_body(ASKED[engine]._replace(texts=("query",)), rest)
+    body = read_body(ASKED[engine]._replace(texts=("query",)), rest, ("type",))
     return body if isinstance(body, Problem) else inquiry_of(engine, *body)
 
 
-def read_body(row: Asked, raw: Any) -> tuple[str, dict[str, Any], Options] | Problem:
+def read_body(row: Asked, raw: Any, read_before: tuple[str, ...] = ()) -> tuple[str, dict[str, Any], Options] | Problem:
     """The input, the parameters and the options of a body, or what is wrong with it."""
-    wrong = refuse_body(raw, (*row.texts, *row.parameters, "params", "options"))
+    wrong = refuse_body(raw, (*row.texts, *read_before, *row.parameters, "params", "options"))
+    if wrong is not None and row.any_values and isinstance(raw, Mapping):
+        return problem(ErrorCode.MALFORMED, f"{wrong.message}; if it is a value of the check, put it in `params`")
     if wrong is not None:
         return wrong
     parameters = _parameters(row, raw)
@@ -160,7 +162,8 @@ def _text(row: Asked, raw: Mapping[str, Any], parameters: Mapping[str, Any]) -> 
         return problem(ErrorCode.MALFORMED, f"`{names[0]}` and `{names[1]}` are the same field: give one of them")
     text = raw[names[0]]
     if not isinstance(text, str):
-        return problem(ErrorCode.MALFORMED, f"`{names[0]}` must be a text")
+        advice = ": give another value by its name, in `params` or, to a client, as `checkout=`"
+        return problem(ErrorCode.MALFORMED, f"`{names[0]}` must be a text{advice if row.any_values else ''}")
     if not _is_whole(text):
         return problem(ErrorCode.MALFORMED, f"`{names[0]}` holds half of a surrogate pair")
     return text
