@@ -162,7 +162,7 @@ def test_a_missing_extra_is_a_warning_that_names_the_command(run: Run, monkeypat
     there = metadata.version
 
     def version(name: str) -> str:
-        if name in ("uvicorn", "z3-solver"):
+        if name in ("uvicorn", "z3-solver", "eyecite", "holidays"):
             raise metadata.PackageNotFoundError(name)
         return there(name)
 
@@ -174,6 +174,11 @@ def test_a_missing_extra_is_a_warning_that_names_the_command(run: Run, monkeypat
     assert ran.of("extra engines") == [
         ("warning", "not installed: z3-solver", "run `pip install 'qwed[engines]'` to verify without a server")
     ]
+    # `citations` has all of `legal` in it, and what both lack is told once.
+    assert ran.of("extra citations") == [
+        ("warning", "not installed: eyecite", "run `pip install 'qwed[citations]'` to find citations in running text")
+    ]
+    assert [message for _state, message, _advice in ran.of("extra legal")] == ["not installed: holidays"]
 
 
 def test_a_startup_hook_that_nobody_knows_is_broken(run: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from qwed.cli.printing import WRONG, console, print_json, say, shown
 _MARKS = {State.FINE: "✓", State.WARNING: "!", State.BROKEN: "✗"}
 _PLAIN_MARKS = {State.FINE: "+", State.WARNING: "!", State.BROKEN: "x"}
 _STYLES = {State.FINE: "green", State.WARNING: "yellow", State.BROKEN: "bold red"}
-_NAMES = 14
+_NAMES = 15
 _LONGEST = 400
 _HELP = """Look at everything that qwed needs here, and say what to do where something is missing.
 

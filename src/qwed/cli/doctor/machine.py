@@ -27,9 +27,11 @@ _EXTRAS = {
     "server": "to run `qwed serve`",
     "engines": "to verify without a server",
     "legal": "for deadlines with holidays, and citations",
+    "citations": "to find citations in running text",
     "finance": "for payment messages against schemas of your own",
     "ucp": "for checkouts with a `ucp` envelope",
 }
+_BUILT_ON = {"server": "engines", "citations": "legal"}
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([a-z0-9]+)['\"]")
 _PR_GET_CHILD_SUBREAPER = 37
 _SECRETIVE = ("LLM", "WITNESS", "KEY", "TOKEN")
@@ -66,11 +68,11 @@ def look_at_extras() -> Iterator[Finding]:
 
 
 def _names(required: list[str], extra: str) -> list[str]:
-    """The distributions of an extra; those of the engines, which the server needs too, are named with these alone."""
+    """The distributions of an extra; those that it shares with another are named with that one alone."""
     of: dict[str, list[str]] = {}
     for match in filter(None, map(_REQUIREMENT.match, required)):
         of.setdefault(match[2], []).append(match[1])
-    beside = {"qwed", *(of.get("engines", []) if extra != "engines" else [])}
+    beside = {"qwed", *of.get(_BUILT_ON.get(extra, ""), [])}
     return [name for name in of.get(extra, []) if name not in beside]
 
 
