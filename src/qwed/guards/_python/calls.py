@@ -9,6 +9,7 @@ from qwed.guards._python.attributes import INNER, WALKS
 from qwed.guards._python.choices import UNKNOWN
 from qwed.guards._python.file_calls import Handler, spread, word_of
 from qwed.guards._python.look import ENVIRONS, Look, lists_names
+from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
 from qwed.guards._python.tables import words
 from qwed.guards._python.values import canonical
@@ -127,6 +128,14 @@ def _reflect(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
             look.use(canonical(f"{each}.{text}"), node, scope)
     if UNKNOWN in found:
         _computed(look, node, name, scope, f"{path} with a computed name")
+
+
+def _kind(look: Look, node: ast.Call, scope: Scope, _path: str) -> None:
+    """`type(value)` is its `__class__`: a danger where that loads modules by their names, and else only shown."""
+    for each in sorted(look.values.paths(node.args[0], scope)) if len(node.args) == 1 else ():
+        found = rule_of(canonical(f"{each}.__class__"))
+        if found.danger is not None:
+            look.report.danger(found.danger, f"{each}.__class__", node.lineno)
 
 
 _STEPS = WALKS - {"__dict__", "__func__"}
@@ -249,6 +258,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("getattr", "setattr", "delattr", "inspect.getattr_static"), _reflect),
     **dict.fromkeys(("builtins.getattr", "builtins.setattr", "builtins.delattr"), _reflect),
     **dict.fromkeys(("hasattr", "dir"), _look),
+    "type": _kind,
     **dict.fromkeys(_NAMESPACES, _namespace),
     **dict.fromkeys(("yaml.load", "yaml.load_all"), _yaml),
     **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _recodes),

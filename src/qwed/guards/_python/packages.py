@@ -130,6 +130,9 @@ DYNAMIC : pytest.main torch.hub pandas.eval numexpr cffi numpy.f2py pip pkg_reso
  bytecode codetransformer uncompyle6 decompyle3 forbiddenfruit pyrasite.inject torch.package numba.extending
  sklearn.utils._testing hy langchain_experimental
  autogen.coding nuitka PyInstaller
+DYNAMIC holidays.: registry EntityLoader module_name entity_name get_entity __class__
+DYNAMIC pydantic.: ImportString PyObject types.ImportString v1.PyObject v1.types.PyObject v1.utils.import_string
+ v1.parse_raw_as v1.parse_file_as v1.parse v1.tools deprecated parse_raw_as parse_file_as
 PROCESS : PIL().show PIL.ImageShow
 DYNAMIC : PIL.ImageMath
 SECRET : PIL.ImageGrab
