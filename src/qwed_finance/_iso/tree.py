@@ -11,7 +11,7 @@ from qwed.packs.result import Unreadable, briefly
 from qwed.words.exact import shown
 from qwed_finance._iso.node import Node
 from qwed_finance._iso.schema import Anything, Complex, Message, Type, Valued, type_of
-from qwed_finance._iso.xml import DEEPEST, MOST_ELEMENTS, TooLarge
+from qwed_finance._iso.xml import DEEPEST, LOCATIONS, MOST_ELEMENTS, TooLarge
 
 _NUMBER = ("#text", "value", "Value", "$", "$value", "_", "_text", "text", "Amt", "amount")
 _TEXT = frozenset((*_NUMBER, "ActiveCurrencyAndAmount", "ActiveOrHistoricCurrencyAndAmount"))
@@ -21,6 +21,7 @@ _SAMPLED = 12
 """Of a list, to tell versions apart."""
 _ENOUGH = 5_000
 """Elements, for the same."""
+_LOCATIONS = frozenset(f"@xsi:{name}" for name in LOCATIONS)
 _CALLED = 'write it as in `{"@Ccy": "EUR", "#text": "12.00"}`'
 
 
@@ -48,7 +49,7 @@ def _unwrapped(given: Mapping[Any, Any], message: Message) -> Mapping[Any, Any]:
 
 
 def _about_namespaces(name: Any) -> bool:
-    return isinstance(name, str) and name.startswith(("@xmlns", "@xsi:"))
+    return isinstance(name, str) and (name.startswith("@xmlns") or name in _LOCATIONS)
 
 
 class _Reader:

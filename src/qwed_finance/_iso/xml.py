@@ -15,6 +15,7 @@ MOST_ELEMENTS = 150_000
 DEEPEST = 40
 _MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"), (b"\x00", "UTF-32 or UTF-16"))
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
+LOCATIONS = frozenset(("schemaLocation", "noNamespaceSchemaLocation"))
 _LONGEST_NAME = 100
 _BLANK = re.compile(r"[ \t\r\n]*+")
 
@@ -151,7 +152,8 @@ class _Reader:
         given: dict[str, str] = {}
         for name, value in zip(attributes[::2], attributes[1::2], strict=True):
             namespace, _, local = name.rpartition(" ")
-            if namespace == _INSTANCE and node.parent is None:
+            # Where schemas lie is for whoever looks for them; `nil` and `type` would make it another message.
+            if namespace == _INSTANCE and node.parent is None and local in LOCATIONS:
                 continue
             given[name[:_LONGEST_NAME] if namespace else local[:_LONGEST_NAME]] = value
         node.attributes = given
