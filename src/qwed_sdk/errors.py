@@ -22,7 +22,8 @@ class QWEDError(Exception):
         suggestion: str | None = None,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{message} ({code})" if code else message)
+        said = f"{message} ({code})" if code else message
+        super().__init__(f"{said}: {suggestion}" if suggestion else said)
         self.message = message
         self.code = code
         self.status = status
@@ -43,11 +44,22 @@ def _restored(kind: type[QWEDError], args: tuple[Any, ...], members: dict[str, A
     return error
 
 
+def unreached(said: str) -> str:
+    """What a person can do where no server was reached."""
+    # What OpenSSL calls an answer that is no TLS; whoever gave it does run.
+    if "WRONG_VERSION_NUMBER" in said:
+        return "it speaks no TLS: write http:// in place of https://"
+    return "is it running? `qwed serve` starts one"
+
+
 class QWEDConnectionError(QWEDError):
     """The server was not reached, or the connection broke off."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
+        if not sent:
+            # In the text alone: whoever refuses an agent passes the suggestion on, and this one is for a person.
+            self.args = (f"{message}: {unreached(message)}",)
         self.sent = sent
         """Whether the server may have read the request before it broke off."""
 

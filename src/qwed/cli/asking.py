@@ -181,18 +181,11 @@ def _key(where: Where, url: str) -> str:
 
 def told(error: "QWEDError", url: str) -> str:
     """The error as one sentence, with what to do about it where that is known."""
-    from qwed_sdk import QWEDConnectionError
+    from qwed_sdk.errors import QWEDConnectionError, unreached
 
     said = f"{error.message} ({error.code})" if error.code else error.message
     if not error.code and error.status is not None:
         said = f"{url}: {said}"
     unsent = isinstance(error, QWEDConnectionError) and not error.sent
-    suggestion = _unreached(error.message) if unsent else error.suggestion
+    suggestion = unreached(error.message) if unsent else error.suggestion
     return f"{said}; {suggestion}" if suggestion else said
-
-
-def _unreached(said: str) -> str:
-    # What OpenSSL calls an answer that is no TLS; whoever gave it does run.
-    if "WRONG_VERSION_NUMBER" in said:
-        return "it speaks no TLS: write http:// in place of https://"
-    return "is it running? `qwed serve` starts one"

@@ -92,7 +92,7 @@ def test_an_error_of_the_protocol_is_typed_and_keeps_what_it_says(ask: Any, stat
         ask(other.url)
     error = caught.value
     assert (error.code, error.message, error.details, error.suggestion) == ("QWED-X-001", "because", {"a": 1}, "try b")
-    assert (error.status, error.retry_after, str(error)) == (status, 7.0, "because (QWED-X-001)")
+    assert (error.status, error.retry_after, str(error)) == (status, 7.0, "because (QWED-X-001): try b")
 
 
 RUBBISH: dict[str, tuple[Behave, type[QWEDError]]] = {

@@ -332,3 +332,13 @@ def test_an_error_goes_from_one_process_to_another() -> None:
     for error in (QWEDTimeoutError("late", sent=True), ActionPending("send", "wait", code="c", suggestion="ask")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_who_is_not_reached_is_told_with_what_starts_it() -> None:
+    with QWEDClient("qwed_live_x", "http://127.0.0.1:9") as client, pytest.raises(QWEDConnectionError) as caught:
+        client.verify("2+2 = 4")
+    error = caught.value
+    assert str(error) == f"{error.message}: is it running? `qwed serve` starts one"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert error.suggestion is None
+    assert str(QWEDConnectionError("it broke off", sent=True)) == "it broke off"
