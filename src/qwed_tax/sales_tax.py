@@ -110,7 +110,7 @@ def _result(sale: _Sale, allowed: bool, said: str) -> SalesTaxResult:
     rule = f"tax = amount x rate, rounded half up to {places} decimals of {sale.currency}"
     return SalesTaxResult(
         status=standing(right and allowed),
-        message=_message(sale.claimed, computed, places, right, said),
+        message=_message(sale, computed, right, allowed, said),
         rule=f"{rule}; {SOURCE}" if sale.code else rule,
         by_hand=(
             *((said,) if said else ()),
@@ -127,13 +127,16 @@ def _result(sale: _Sale, allowed: bool, said: str) -> SalesTaxResult:
     )
 
 
-def _message(claimed: Fraction, computed: Decimal, places: int, right: bool, said: str) -> str:
+def _message(sale: _Sale, computed: Decimal, right: bool, allowed: bool, said: str) -> str:
+    """What is wrong stands first."""
+    claimed, places = sale.claimed, sale.places
     claim = (
         f"the tax comes to {money(computed, places)}, as claimed"
         if right
         else f"`claimed_tax` is {money(claimed, places)}, but the tax comes to {money(computed, places)}"
     )
-    return f"{claim}; {said}" if said else claim
+    told = (claim, said) if allowed or not right else (said, claim)
+    return "; ".join(each for each in told if each)
 
 
 QUESTIONS = (

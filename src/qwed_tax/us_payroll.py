@@ -9,7 +9,7 @@ from typing import Any
 from qwed.packs.question import Question
 from qwed.packs.result import Result, Unreadable, answering, standing
 from qwed_tax._payroll.asked import USD, Payment, payment_of
-from qwed_tax._payroll.claims import NAMES, claims_of, computed_of
+from qwed_tax._payroll.claims import CLAIMED, NAMES, claims_of, computed_of
 from qwed_tax._payroll.fica import wage_base
 from qwed_tax._payroll.part import Part
 from qwed_tax.money import agrees, exactly, money, not_negative
@@ -71,7 +71,7 @@ def verify_us_payroll(
     payment = payment_of(gross_pay, options)
     wage_base(payment.year)
     if not claimed:
-        raise Unreadable(f"nothing is claimed, write at least one of {', '.join(NAMES)}", NAMES)
+        raise Unreadable(f"nothing is claimed, write at least one of {', '.join(CLAIMED)}", CLAIMED)
     taxable = None if taxable_income is None else not_negative("taxable_income", taxable_income, USD)
     parts = {part: computed_of(part, payment, claimed, taxable) for part in NAMES if part in claimed}
     return _result(payment, claimed, parts)
@@ -122,7 +122,7 @@ QUESTIONS = (
             "claims",
             "taxable_income",
             *(name for name in OPTIONS if name != "year"),
-            *(f"claimed_{name}" for name in NAMES),
+            *CLAIMED,
         ),
     ),
 )

@@ -24,6 +24,8 @@ NAMES = {
     "net": "net net_pay take_home take_home_pay",
 }
 """The parts, each with the names it is claimed by; `claimed_` may stand before any of them."""
+CLAIMED = tuple(f"claimed_{part}" for part in NAMES)
+"""The parts as values of the check."""
 _PART = {name: part for part, names in NAMES.items() for name in names.split()}
 _MOST = 20
 
@@ -41,7 +43,7 @@ def claims_of(given: Any, named: Mapping[str, Any]) -> dict[str, Fraction]:
             continue
         part = _PART.get(name.removeprefix("claimed_")) if isinstance(name, str) else None
         if part is None:
-            raise unknown("claim", name, NAMES)
+            raise unknown("claim", name, CLAIMED)
         if part in read:
             raise Unreadable(f"`{part}` is claimed twice, write it once")
         read[part] = amount_of(str(name), value, USD)

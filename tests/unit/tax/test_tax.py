@@ -179,3 +179,17 @@ def test_the_rates_of_a_place_follow_each_other_without_a_gap():
 def test_every_result_is_plain_json_at_the_edge():
     for row in rows("tax_true.jsonl"):
         assert json.loads(json.dumps(plain(asked(row))))["status"] == "VERIFIED"
+
+
+def test_what_to_claim_is_said_as_it_is_asked_and_a_misspelt_claim_with_what_is_near():
+    nothing = TaxVerifier().verify_us_payroll(5000, year=2024)
+    assert "at least one of claimed_social_security, claimed_medicare" in nothing.message
+    assert set(nothing.known) <= set(QUESTIONS["us_payroll"].takes)
+    misspelt = TaxVerifier().verify_us_payroll(5000, year=2024, claimed_fcia=1)
+    assert "unknown claim `claimed_fcia`: did you mean `claimed_fica`" in misspelt.message
+
+
+def test_a_rate_that_is_not_charged_is_told_before_a_tax_that_is_right():
+    found = QUESTIONS["sales_tax"].ask(amount=100, rate=0.05, claimed_tax=5, place="TX")
+    assert found.status is Standing.FAILED
+    assert found.message.startswith("the general rate of Texas is 6.25 %: 5 % is not charged there, ")
