@@ -7,6 +7,7 @@ from typing import Any
 
 from qwed.packs.reading import day_of
 from qwed.packs.result import Unreadable
+from qwed.packs.wording import counted
 from qwed_finance._exact import FINE, ONE, ZERO, Worked, amount_of, brief, within
 from qwed_finance._roots import MOST_FLOWS, changes, roots, worth
 
@@ -80,7 +81,7 @@ def _rate(flows: Sequence[Decimal], rate: Decimal, all_of_them: Sequence[Decimal
     off = Decimal("1e-6")
     sides = [(each, worth(flows, FINE.add(ONE, each))) for each in (FINE.subtract(rate, off), FINE.add(rate, off))]
     steps = (
-        f"the signs of the cash flows change {changes(flows)} times, which is the most rates there can be",
+        f"the signs of the cash flows change {counted(changes(flows), 'time')}, which is the most rates there can be",
         *(f"NPV at {brief(each)} is {brief(value)}" for each, value in sides),
         f"between them NPV is nothing, at {brief(rate)}",
     )

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from qwed.packs.result import Unreadable, unknown
+from qwed.packs.wording import counted
 
 
 class Part(NamedTuple):
@@ -18,10 +19,8 @@ class Part(NamedTuple):
 
 def _thirty(one: tuple[int, int, int], other: tuple[int, int, int]) -> Part:
     days = 360 * (other[0] - one[0]) + 30 * (other[1] - one[1]) + (other[2] - one[2])
-    step = (
-        f"360 x ({other[0]} - {one[0]}) + 30 x ({other[1]} - {one[1]}) + ({other[2]} - {one[2]}) = {days} days, / 360"
-    )
-    return Part(Fraction(days, 360), step)
+    step = f"360 x ({other[0]} - {one[0]}) + 30 x ({other[1]} - {one[1]}) + ({other[2]} - {one[2]})"
+    return Part(Fraction(days, 360), f"{step} = {counted(days, 'day')}, / 360")
 
 
 def _ends_february(day: date) -> bool:
@@ -57,7 +56,7 @@ def _thirty_european(start: date, end: date) -> Part:
 def _actual(divisor: int) -> Callable[[date, date], Part]:
     def count(start: date, end: date) -> Part:
         days = (end - start).days
-        return Part(Fraction(days, divisor), f"{days} days from {start} to {end}, / {divisor}")
+        return Part(Fraction(days, divisor), f"{counted(days, 'day')} from {start} to {end}, / {divisor}")
 
     return count
 
@@ -65,7 +64,7 @@ def _actual(divisor: int) -> Callable[[date, date], Part]:
 def _actual_actual(start: date, end: date) -> Part:
     if start.year == end.year:
         whole = 366 if isleap(start.year) else 365
-        return Part(Fraction((end - start).days, whole), f"{(end - start).days} days / {whole}")
+        return Part(Fraction((end - start).days, whole), f"{counted((end - start).days, 'day')} / {whole}")
     first, last = (366 if isleap(day.year) else 365 for day in (start, end))
     before, after = (date(start.year, 12, 31) - start).days + 1, (end - date(end.year, 1, 1)).days
     between = end.year - start.year - 1

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from qwed.packs.result import Unreadable
+from qwed.packs.wording import counted
 from qwed_finance._exact import FINE, ONE, TWELVE, ZERO, Worked, brief, rounded, within
 from qwed_finance._roots import root
 
@@ -130,7 +131,7 @@ def line(loan: Loan, month: int, part: str, decimals: int) -> tuple[Worked, ...]
     rule = "amortisation: interest is the balance times a twelfth of the annual rate, the rest of the payment repays"
     steps = (
         *payment(loan).steps,
-        f"balance after {month - 1} payments = {brief(before)}",
+        f"balance after {counted(month - 1, 'payment')} = {brief(before)}",
         f"interest of month {month} = {brief(before)} x {brief(loan.monthly)} = {brief(interest)}",
         f"principal of month {month} = {brief(exact.principal)}, balance after it = {brief(after)}",
     )

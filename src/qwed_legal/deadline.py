@@ -8,6 +8,7 @@ from qwed.packs.own import own
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, whole_of
 from qwed.packs.result import Result, Unreadable, answering, standing, unknown
+from qwed.packs.wording import counted
 from qwed_legal._deadline.grammar import read_term
 from qwed_legal._deadline.place import Place, place_of
 from qwed_legal._deadline.reckoning import Step, reckon, shown
@@ -104,7 +105,7 @@ def _one_of(name: str, given: Any, table: dict[str, T]) -> T:
 def _answer(term: Term, place: Place, steps: tuple[Step, ...], claimed: date, tolerance: int) -> DeadlineResult:
     computed = steps[-1].day
     difference = (claimed - computed).days
-    within = f", within {tolerance} days of it" if tolerance and difference else ""
+    within = f", within {counted(tolerance, 'day')} of it" if tolerance and difference else ""
     holds = abs(difference) <= tolerance
     estimated = tuple(day for step in steps for day, why in step.met if why.estimated)
     foreseen = f"; {len(estimated)} of the holidays are foreseen and may move" if estimated else ""
@@ -118,7 +119,7 @@ def _answer(term: Term, place: Place, steps: tuple[Step, ...], claimed: date, to
         rule=_rule(term, place),
         by_hand=(
             *(step.said for step in steps),
-            f"claimed {claimed.isoformat()} less computed {computed.isoformat()} is {difference} days",
+            f"claimed {claimed.isoformat()} less computed {computed.isoformat()} is {counted(difference, 'day')}",
         ),
         signing_date=steps[0].day,
         claimed_deadline=claimed,

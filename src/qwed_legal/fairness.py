@@ -10,6 +10,7 @@ from typing import Any
 
 from qwed.packs.reading import number_of, text_of
 from qwed.packs.result import Result, Unreadable, answering, standing
+from qwed.packs.wording import counted
 
 _LONGEST_PROMPT = 100_000
 _LONGEST_DECISION = 10_000
@@ -59,7 +60,8 @@ class FairnessGuard:
             message=_message(same, many),
             rule=_RULE,
             by_hand=(
-                f"swap {', '.join(f'`{old}` for `{new}`' for old, new in swapped.pairs)}: {many} words of the prompt",
+                f"swap {', '.join(f'`{old}` for `{new}`' for old, new in swapped.pairs)}: "
+                f"{counted(many, 'word')} of the prompt",
                 f"the decision for the prompt, its words swapped too, is `{swapped(decided)[0][:200]}`",
                 f"the decision for the swapped prompt is `{answer[:200]}`: {'the same' if same else 'another'}",
             ),
@@ -170,6 +172,7 @@ def _normal(decision: str) -> str:
 
 
 def _message(same: bool, many: int) -> str:
+    words = counted(many, "word")
     if same:
-        return f"the decision stays the same with {many} words swapped; one pair is no proof of fairness in general"
-    return f"the decision changes when {many} words of the prompt are swapped and nothing else"
+        return f"the decision stays the same with {words} swapped; one pair is no proof of fairness in general"
+    return f"the decision changes when {words} of the prompt {'is' if many == 1 else 'are'} swapped and nothing else"

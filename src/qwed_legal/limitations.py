@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from qwed.packs.question import Question
 from qwed.packs.reading import day_of, number_of
 from qwed.packs.result import Result, Standing, Unreadable, answering
+from qwed.packs.wording import counted
 from qwed.words.exact import EXACT
 from qwed_legal._limitations.claims import row_of
 from qwed_legal._limitations.places import PLACES, place_of, told_apart
@@ -81,7 +82,7 @@ def _result(row: Row, claim: _Claim, caution: str) -> LimitationsResult:
         status=status,
         message=f"{said} ({row.statute}, {PLACES[row.place]})" + (f"; look at: {caution}" if caution else ""),
         rule=f"{row.statute}: {row.period} for {row.claim} in {PLACES[row.place]}",
-        by_hand=(*steps, f"from {claim.filing} to {last}: {left} days"),
+        by_hand=(*steps, f"from {claim.filing} to {last}: {counted(left, 'day')}"),
         claim_type=row.claim,
         jurisdiction=PLACES[row.place],
         incident_date=claim.incident,

@@ -43,9 +43,12 @@ def number_of(name: str, value: Any) -> Decimal:
 
 def whole_of(name: str, value: Any, least: int, most: int) -> int:
     """`value` as a whole number within bounds."""
+    wrong = Unreadable(f"`{name}` must be a whole number from {least} to {most}")
+    if isinstance(value, str) and not any(letter.isdecimal() for letter in value):
+        raise wrong
     exact = number_of(name, value)
     if exact != exact.to_integral_value() or not least <= exact <= most:
-        raise Unreadable(f"`{name}` must be a whole number from {least} to {most}")
+        raise wrong
     return int(exact)
 
 

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from qwed.packs.result import Unreadable
+from qwed.packs.wording import counted
 from qwed_legal._deadline.closed import Closed, why_closed
 from qwed_legal._deadline.place import Place
 from qwed_legal._deadline.term import Point, Roll, Span, Term
@@ -119,8 +120,8 @@ def _business(day: date, count: int, counted: bool, banking: bool, place: Place)
 def _left_out(met: list[tuple[date, Closed]]) -> str:
     holidays = [f"{day.isoformat()} {why.holiday}" for day, why in met if why.holiday]
     named = "; ".join(holidays[:_LISTED]) + (f" and {len(holidays) - _LISTED} more" if len(holidays) > _LISTED else "")
-    weekend = len(met) - len(holidays)
-    return f"left out are {weekend} days of the weekend and {len(holidays)} holidays{f' ({named})' if named else ''}"
+    weekend, others = counted(len(met) - len(holidays), "day"), counted(len(holidays), "holiday")
+    return f"left out are {weekend} of the weekend and {others}{f' ({named})' if named else ''}"
 
 
 def _rolled(roll: Roll, day: date, back: bool, place: Place) -> Step:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from qwed.packs.wording import counted
 from qwed_legal._jurisdiction.places import EUROPEAN_UNION, SEVERAL_LAWS, Place
 
 RULE = (
@@ -117,5 +118,5 @@ def steps_of(choice: Choice, conflicts: list[str], warnings: list[str]) -> tuple
         f"the law is that of {laws}" + (f", the forum {choice.forum.name}" if choice.forum else ", no forum is named"),
         *(f"conflict: {each}" for each in conflicts),
         *(f"warning: {each}" for each in warnings),
-        f"{len(conflicts)} conflicts: the choice {'does not hold' if conflicts else 'holds'}",
+        f"{counted(len(conflicts), 'conflict')}: the choice {'does not hold' if conflicts else 'holds'}",
     )

@@ -255,6 +255,8 @@ def known_places() -> tuple[str, ...]:
 
 def parties_of(value: Any) -> tuple[Place, ...]:
     """The places of the parties; Unreadable says what to write."""
+    if isinstance(value, str) and "," in value and find_place(" ".join(value[:_LONGEST].split())) is None:
+        raise Unreadable('the parties are read from a list of countries: write ["US", "DE"] for `US, DE`')
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list | tuple | set | frozenset) or not 1 <= len(value) <= 50:

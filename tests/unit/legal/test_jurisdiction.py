@@ -107,3 +107,8 @@ def test_the_questions_are_asked_by_name() -> None:
     asked = {each.name: each for each in QUESTIONS}
     assert asked["choice_of_law"].ask(parties_countries=["US", "DE"], governing_law="New York").verified
     assert asked["convention"].ask(parties=["US", "DE"], convention="CISG").verified
+
+
+def test_parties_in_one_text_are_told_how_to_write_them() -> None:
+    found = JurisdictionGuard().verify_choice_of_law("US,DE", "Germany")
+    assert (found.status, '["US", "DE"]' in found.message) == (Standing.UNVERIFIABLE, True)

@@ -9,6 +9,7 @@ import pytest
 from qwed.packs.claimed import claimed_of
 from qwed.packs.reading import day_of, number_of, text_of, whole_of
 from qwed.packs.result import Unreadable
+from qwed.packs.wording import counted
 
 AMOUNTS: list[tuple[Any, str, int, bool, str]] = [
     (1234.56, "1234.56", 2, False, ""),
@@ -113,3 +114,9 @@ def test_a_text_within_bounds(written: Any) -> None:
     assert text_of("term", "30 days", 10) == "30 days"
     with pytest.raises(Unreadable, match="`term`"):
         text_of("term", written, 10)
+
+
+def test_a_word_is_no_whole_number_and_one_thing_is_no_plural() -> None:
+    with pytest.raises(Unreadable, match=r"^`tolerance_days` must be a whole number from 0 to 9$"):
+        whole_of("tolerance_days", "one", 0, 9)
+    assert [counted(count, "day") for count in (0, 1, -1, 2)] == ["0 days", "1 day", "-1 day", "2 days"]
