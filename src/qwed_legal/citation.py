@@ -14,6 +14,7 @@ from qwed.packs.result import Result, Standing, Unreadable, answering, standing
 from qwed_legal._citation.found import Draft
 from qwed_legal._citation.reading import read
 from qwed_legal._citation.shapes import SYSTEMS, pointing, shaped
+from qwed_legal._citation.tail import left_over
 from qwed_legal._citation.text import cleaned
 
 MOST_CITATIONS = 1_000
@@ -89,7 +90,7 @@ class CitationGuard:
         if not draft.cores:
             return _unread(text)
         if draft.end < len(text):
-            draft.wrong(f"`{text[draft.end : draft.end + 60].strip()}` is no part of a citation")
+            draft.wrong(left_over(text, draft.end))
         return _judged(text, draft)
 
     @answering(CitationBatch)

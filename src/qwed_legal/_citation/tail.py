@@ -35,9 +35,11 @@ _AFTER = (
 )
 COURT = re.compile(
     rf"[(\[](?P<court>[A-Z0-9][A-Za-z0-9 .,'&\[\]-]{{0,78}}?)??,? ?"
-    rf"(?:(?P<month>{_MONTHS}) (?P<day>[0-9]{{1,2}}), )?(?P<year>[0-9]{{4}})(?P<to>-[0-9]{{2,4}})?{_AFTER}?[)\]]",
+    rf"(?:(?P<month>{_MONTHS}) (?P<day>[0-9]{{1,2}}), )?(?<![0-9])(?P<year>[0-9]{{4}})(?P<to>-[0-9]{{2,4}})?{_AFTER}?"
+    r"[)\]]",
     re.ASCII,
 )
+_NO_YEAR = re.compile(r" ?[(\[][A-Za-z .,']{0,78}(?P<digits>[0-9]{1,3}|[0-9]{5,9})[)\]]", re.ASCII)
 _REMARK = re.compile(
     r"""(?:[a-z]+ing\b|"|'|per curiam|en banc|in banc|mem\.|table|same|plurality|unpublished|internal """
     r"""|emphasis |citations? |footnotes? |quotation |alterations? |omission |in chambers|No\. |Nos\. """
@@ -80,6 +82,14 @@ def court_at(text: str, at: int) -> tuple[Court, int] | None:
         return None
     named = (found["court"] or "").strip(" ,") or None
     return Court(named, int(found["year"]), found[0]), found.end()
+
+
+def left_over(text: str, at: int) -> str:
+    """What is wrong with what follows a citation and is no part of it."""
+    rest, dated = text[at : at + 60].strip(), _NO_YEAR.match(text, at)
+    if dated is None:
+        return f"`{rest}` is no part of a citation"
+    return f"`{dated['digits']}` is no year: one has 4 digits, this has {len(dated['digits'])}"
 
 
 def remark_at(text: str, at: int) -> int | None:

@@ -165,3 +165,10 @@ def test_the_questions_are_asked_by_name() -> None:
     asked = {each.name: each for each in QUESTIONS}
     assert asked["citation"].ask(citation="347 U.S. 483").verified
     assert asked["citation_batch"].ask(citations=["347 U.S. 483"]).verified
+
+
+@pytest.mark.parametrize("digits", ["19554", "195"])
+def test_a_year_has_four_digits(digits: str) -> None:
+    for court in ("", "D. Mass. "):
+        found = CitationGuard().verify(f"347 U.S. 483 ({court}{digits})")
+        assert found.issues == [f"`{digits}` is no year: one has 4 digits, this has {len(digits)}"]
