@@ -170,3 +170,13 @@ def test_of_very_many_findings_a_person_sees_the_first(capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 22
     assert lines[-1].strip() == "and 980 more, which --json shows"
+
+
+def test_a_check_that_could_not_be_made_has_failed_at_nothing(capsys: Capture, tmp_path: Path) -> None:
+    country = tmp_path / "country.txt"
+    country.write_text("Germny")
+    values = ["signing_date=2026-01-15", "term=30 days", "claimed_deadline=2026-02-14", f"country=@{country}"]
+    assert main(["verify", "legal", "deadline", *values]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("INCONCLUSIVE  legal  unknown country `Germny`: did you mean `Germany` or ")
+    assert "failed check" not in shown

@@ -11,6 +11,7 @@ from qwed.cli.options import AsJson, DataDir
 from qwed.cli.printing import sorry
 from qwed.cli.verifying.answering import PACKS, How, Question, answer
 from qwed.cli.verifying.packs import question_of
+from qwed.words.near import near, perhaps
 
 _QUERY = "QUERY|-"
 Query = Annotated[str | None, typer.Argument(metavar=_QUERY, help="the text itself, or `-` for standard input")]
@@ -18,7 +19,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[OPERATION [NAME=VALUE]...]",
-        help="after the name of a pack (legal, finance, ucp or tax): the check, its values, and a text or @FILE for it",
+        help="after the name of a pack (legal, finance, ucp or tax): the check, its values, and a text; @FILE reads one",
     ),
 ]
 Claim = Annotated[str | None, typer.Argument(metavar="CLAIM|-", help="the claim, or `-` for standard input")]
@@ -57,6 +58,8 @@ def _command(question: Callable[..., Question]) -> Callable[..., int]:
 def _any(query: Query = None, words: Words = None, file: File = None) -> Question:
     if query in PACKS:
         return question_of(query, words or (), file)
+    if words and near(query, PACKS):
+        sorry(f"unknown pack `{query}`: {perhaps(query, PACKS)}known are {', '.join(PACKS)}")
     if words:
         sorry(f"`{words[0][:60]}` is one word too many: put the query in quotes, or name a pack: {', '.join(PACKS)}")
     return Question("verify", {"query": require_text(query, file, "the query")})
