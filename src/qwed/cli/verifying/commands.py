@@ -19,7 +19,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[OPERATION [NAME=VALUE]...]",
-        help="after the name of a pack (legal, finance, ucp or tax): the check, its values, and a text; @FILE reads one",
+        help="after the name of a pack (legal, finance, ucp, tax): the check, its values, and a text; @FILE reads one",
     ),
 ]
 Claim = Annotated[str | None, typer.Argument(metavar="CLAIM|-", help="the claim, or `-` for standard input")]
