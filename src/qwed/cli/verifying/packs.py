@@ -36,7 +36,7 @@ def _query(texts: Sequence[str], file: str | None) -> str | None:
     if given is not None and given.startswith("@"):
         if file is not None:
             sorry("give the text once: as @FILE, or with --file FILE")
-        given, file = None, given[1:]
+        file, given = given[1:], None
     if given is not None and _FILE.fullmatch(given):
         sorry(f"`{given}` is the name of a file: write @{given} to have it read")
     text = read_text(given, file, "the text")
