@@ -12,6 +12,7 @@ from benchmarks import (
     in_process,
     messages,
     over_http,
+    packs,
     proxy,
     sandbox,
     under_fire,
@@ -33,6 +34,8 @@ def main() -> int:
     judged = _judged(interleaved(engines.contenders(), ROUNDS))
     _say("messages between agents, beside a bare reading of them")
     sent = _sent()
+    _say("the guards of the domain packs")
+    packed = [(name, str(measured), "") for name, measured in packs.rows()]
     _say("over HTTP: durable decisions beside bare echo")
     with over_http.rig() as rig:
         outside = _outside(_loads(rig))
@@ -48,7 +51,22 @@ def main() -> int:
     _say("the sandbox beside a bare Python")
     boxed = _boxed()
     _say("under fire: /health while the engines work on bombs")
-    _print([*inside, *judged, *sent, *outside, resident, *asked, *proxied, *messaged, *logged, *boxed, *_under_fire()])
+    _print(
+        [
+            *inside,
+            *judged,
+            *sent,
+            *packed,
+            *outside,
+            resident,
+            *asked,
+            *proxied,
+            *messaged,
+            *logged,
+            *boxed,
+            *_under_fire(),
+        ]
+    )
     return 0
 
 
