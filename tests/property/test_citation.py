@@ -116,7 +116,7 @@ def test_citations_and_broken_ones_are_told_apart() -> None:
 
 
 @pytest.mark.drill
-@campaign("domain packs", "citations in every reporter, and broken ones")
+@campaign("packs", "citations in every reporter, and broken ones")
 def test_ten_thousand_citations_and_broken_ones_are_told_apart(figure: Figure) -> None:
     require_told_apart(ALL)
     figure("citations", 2 * ALL)

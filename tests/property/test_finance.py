@@ -172,7 +172,7 @@ def test_what_the_oracle_computes_is_verified_and_a_cent_more_or_less_is_not(nam
 
 
 @pytest.mark.drill
-@campaign("-", "loans, cash flows, growth and rates against an oracle")
+@campaign("packs", "loans, cash flows, growth and rates against an oracle")
 @pytest.mark.parametrize("name", CHECKS)
 def test_ten_thousand_are_judged_as_the_oracle_judges_them(name: str, figure: Figure) -> None:
     figure(name, CHECKS[name](100, ALL))

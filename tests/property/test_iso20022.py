@@ -7,6 +7,7 @@ import pytest
 import stdnum.iso7064.mod_97_10 as check_digits
 
 from qwed_finance import ISOGuard
+from tests.support.figures import Figure, campaign
 
 DECIMALS = {"EUR": 2, "USD": 2, "GBP": 2, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3}
 """By hand, from ISO 4217."""
@@ -155,8 +156,9 @@ def _transfer(each: Payment) -> dict[str, Any]:
     }
 
 
+@campaign("packs", "payment messages and statements against an oracle in minor units")
 @pytest.mark.parametrize("many", [FEW, pytest.param(ALL, marks=pytest.mark.drill)])
-def test_random_payments_are_judged_as_the_oracle_judges_them(many: int) -> None:
+def test_random_payments_are_judged_as_the_oracle_judges_them(many: int, figure: Figure) -> None:
     random, guard, honest = Random(many), ISOGuard(), 0
     for number in range(many):
         case = made(random)
@@ -165,10 +167,12 @@ def test_random_payments_are_judged_as_the_oracle_judges_them(many: int) -> None
         result = guard.verify_payment_message(given, "pain.001.001.09")
         assert result.verified == case.honest, (number, case, result.issues)
     assert many // 4 < honest < many, "both kinds were asked"
+    figure("payment messages", many)
 
 
+@campaign("packs", "payment messages and statements against an oracle in minor units")
 @pytest.mark.parametrize("many", [FEW, pytest.param(ALL, marks=pytest.mark.drill)])
-def test_random_statements_close_as_the_oracle_says(many: int) -> None:
+def test_random_statements_close_as_the_oracle_says(many: int, figure: Figure) -> None:
     random, guard = Random(many + 1), ISOGuard()
     for number in range(many):
         opening, entries = (
@@ -178,6 +182,7 @@ def test_random_statements_close_as_the_oracle_says(many: int) -> None:
         wrong = random.choice([0, 0, 1, -1, 100, 2 * opening])
         given = statement(opening, entries, opening + sum(entries) + wrong)
         assert guard.verify_payment_message(given, "camt.053").verified == (not wrong), (number, given)
+    figure("statements", many)
 
 
 def statement(opening: int, entries: list[int], closing: int) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_pairs_of_countries_are_judged_as_they_are_counted() -> None:
 
 
 @pytest.mark.drill
-@campaign("domain packs", "pairs of countries and a convention")
+@campaign("packs", "pairs of countries and a convention")
 def test_ten_thousand_pairs_are_judged_as_they_are_counted(figure: Figure) -> None:
     require_as_counted(ALL)
     figure("pairs", ALL)

@@ -155,7 +155,7 @@ def test_a_checkout_that_adds_up_is_verified_and_one_unit_anywhere_is_refused(fo
 
 
 @pytest.mark.drill
-@campaign("-", "checkouts against an oracle in minor units")
+@campaign("packs", "checkouts against an oracle in minor units")
 @pytest.mark.parametrize("form", MADE)
 def test_ten_thousand_checkouts_are_judged_as_the_oracle_judges_them(form: str, figure: Figure) -> None:
     figure("refused", compare(form, 100, ALL))
