@@ -13,6 +13,7 @@ _SHAPES = re.compile(
     r"|(?<![\w.])[0-9]{1,4} (?:[A-Z][A-Za-z0-9.'&]{0,12} ?){1,5} ?[0-9]{1,8}(?:,? \([^()]{0,40}[0-9]{4}\))?"
     r"|(?<![\w.])[0-9]{1,2} (?:U\.? ?S\.? ?C\.?|C\.? ?F\.? ?R\.?)[AS]?\.? \u00a7{1,2} ?[0-9][0-9A-Za-z.()-]{0,30}"
 )
+_RUN = re.compile(r"[^\sA-Za-z0-9]{20,}+")
 
 
 def find(text: Any) -> list[str]:
@@ -34,5 +35,7 @@ def _eyecite(text: str) -> list[tuple[int, int]]:
         return []
     # It writes what it was given into the log.
     logging.getLogger("eyecite").setLevel(logging.CRITICAL)
-    found: list[Any] = [each for each in get_citations(text) if isinstance(each, FullCitation)]
+    # A long run of signs it goes through once from each of them; no citation has one in it.
+    quiet = _RUN.sub(lambda run: " " * len(run[0]), text)
+    found: list[Any] = [each for each in get_citations(quiet) if isinstance(each, FullCitation)]
     return [each.span() for each in found]

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _YEARS_KEPT = 2048
 _FRIDAY = 4
+_LAST_ISLAMIC = 2076
+_LAST = {**dict.fromkeys(("BT", "FJ", "GY", "IN", "MU", "SR"), 2035), "NP": 2033, "ID": 2050, "NZ": 2052}
+_FIRST = dict.fromkeys(("GY", "IN", "MU", "SR"), 2001)
+"""The tables of holidays 0.108 for Diwali, Holi, Nyepi and Matariki go no further; outside of them it says nothing."""
 
 
 class Closed(NamedTuple):
@@ -39,14 +43,22 @@ def _banks_open(place: Place, day: date, closed: Closed) -> bool:
 
 @lru_cache(maxsize=_YEARS_KEPT)
 def _closed_days(place: Place, year: int) -> Mapping[date, Closed]:
+    # Looked at before the days of the year are asked for: the library warns of a year it does not know.
+    source = calendar(place)
+    first_year, last_year = _known_years(place, source)
+    if not first_year <= year <= last_year:
+        raise Unreadable(f"the calendar of {place} is known from {first_year} to {last_year}, and {year} is asked for")
     source = calendar(place, year)
-    if not source.start_year <= year <= source.end_year:
-        raise Unreadable(
-            f"the calendar of {place} is known from {source.start_year} to {source.end_year}, and {year} is asked for"
-        )
     mark, first = _estimated_mark(source), date(year, 1, 1)
     days = (first + timedelta(each) for each in range((date(year, 12, 31) - first).days + 1))
     return MappingProxyType({day: _closed(source, day, mark) for day in days if not source.is_working_day(day)})
+
+
+def _known_years(place: Place, source: "HolidayBase") -> tuple[int, int]:
+    """The years of which the library has every holiday: beyond them it leaves out those that the moon decides."""
+    moon = any(each.__name__ == "IslamicHolidays" for each in type(source).__mro__)
+    last = min(source.end_year, _LAST.get(place.country, source.end_year), _LAST_ISLAMIC if moon else source.end_year)
+    return max(source.start_year, _FIRST.get(place.country, source.start_year)), last
 
 
 def _closed(source: "HolidayBase", day: date, mark: str) -> Closed:

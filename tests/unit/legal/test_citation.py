@@ -172,3 +172,9 @@ def test_a_year_has_four_digits(digits: str) -> None:
     for court in ("", "D. Mass. "):
         found = CitationGuard().verify(f"347 U.S. 483 ({court}{digits})")
         assert found.issues == [f"`{digits}` is no year: one has 4 digits, this has {len(digits)}"]
+
+
+@pytest.mark.parametrize("sign", ["-", "_", "\u00a7", "\u3042"])
+def test_a_long_run_of_signs_in_a_text_is_gone_through_once(sign: str) -> None:
+    found = CitationGuard().find(sign * 40_000 + " see 347 U.S. 483 (1954), " + sign * 40_000)
+    assert [each.citation for each in found] == ["347 U.S. 483 (1954)"]

@@ -1,6 +1,7 @@
 """INTERFACES 8: DeadlineGuard, the seed's example and what holds for every term."""
 
 import json
+import warnings
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -154,3 +155,16 @@ def test_no_value_makes_the_guard_raise(signed, term, claimed, tolerance, countr
             assert result.verified is (result.status is Standing.VERIFIED)
             json.dumps(result.message)
             assert result.status is Standing.UNVERIFIABLE or (result.rule and result.by_hand)
+
+
+@pytest.mark.parametrize(
+    ("country", "signed"),
+    [("IN", "2036-01-05"), ("IN", "1999-01-05"), ("MU", "2040-06-01"), ("NZ", "2053-02-03"), ("ID", "2051-03-01"),
+     ("SA", "2078-01-03"), ("TR", "2090-01-03"), ("LK", "2040-01-05")],
+)  # fmt: skip
+def test_a_year_whose_holidays_are_not_all_known_is_not_counted_through(country: str, signed: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = DeadlineGuard(country).verify(signed, "5 business days", signed)
+    assert found.status is Standing.UNVERIFIABLE
+    assert f"the calendar of {country} is known from" in found.message
