@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from qwed.words.strict import NotStrict, read_json
 from qwed_sdk.errors import QWEDArgumentError, QWEDConnectionError, QWEDError, QWEDProtocolError
 from qwed_sdk.records import Known
-from qwed_sdk.strict import NotStrict, read_json
 from qwed_sdk.wire import Policy, Request, in_query
 
 SILENCE = 45.0

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from qwed.words import Decision, ErrorCode
 from qwed.words.advice import spoken
+from qwed.words.strict import NotStrict, read_json
 from qwed_sdk.errors import (
     QWEDArgumentError,
     QWEDConnectionError,
@@ -25,7 +26,6 @@ from qwed_sdk.errors import (
     error_class,
 )
 from qwed_sdk.shape import misshapen
-from qwed_sdk.strict import NotStrict, read_json
 
 T = TypeVar("T")
 

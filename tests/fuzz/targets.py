@@ -146,7 +146,7 @@ def image() -> Target:
 def strict_json() -> Target:
     from qwed.api.body import Refused, parse_json
     from qwed.words.canonical import NotCanonical, canonical
-    from qwed_sdk.strict import NotStrict, read_json
+    from qwed.words.strict import NotStrict, read_json
 
     def target(data: bytes) -> object:
         with suppress(NotStrict):

@@ -1,24 +1,12 @@
 """The scripts of the MCP document whose libraries are here, run as printed, and what they print."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from qwed_new.guards.code_guard import CodeGuard
-from tests.seeds.blocks import block
+from tests.seeds.blocks import Run
 from tests.spec.sections import spec
-
-Run = Callable[[str], list[str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(name: str) -> list[str]:
-        exec(compile(block(name), name, "exec"), {})
-        return capsys.readouterr().out.splitlines()
-
-    return call
 
 
 @spec("2.2")

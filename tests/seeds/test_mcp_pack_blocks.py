@@ -1,25 +1,10 @@
 """The scripts of the MCP document that use the legal pack, run as printed, and what each deprecated tool became."""
 
-from collections.abc import Callable
-
-import pytest
-
 from qwed_finance import FinanceVerifier
 from qwed_legal import CitationGuard, DeadlineGuard, LiabilityGuard
 from qwed_ucp import UCPVerifier
-from tests.seeds.blocks import block
+from tests.seeds.blocks import Run
 from tests.spec.sections import spec
-
-Run = Callable[[str], list[str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(name: str) -> list[str]:
-        exec(compile(block(name), name, "exec"), {})
-        return capsys.readouterr().out.splitlines()
-
-    return call
 
 
 @spec("2.2")

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from qwed.guards.skill import SkillProvenanceGuard, SkillVerdict, blocked, shown
-from qwed_sdk.strict import NotStrict, read_json
+from qwed.words.strict import NotStrict, read_json
 
 __all__ = ["MOST_MANIFEST", "SkillProvenanceGuard", "SkillVerdict", "check_manifest_file"]
 

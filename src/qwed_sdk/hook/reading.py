@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
+from qwed.words.strict import NotStrict, read_json
 from qwed_sdk.hook.call import Unusable
-from qwed_sdk.strict import NotStrict, read_json
 
 LARGEST = 1 << 20
 DEEPEST = 64

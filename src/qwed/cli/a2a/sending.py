@@ -65,7 +65,7 @@ def _send(
 
 
 def _payload(given: str | None, file: str | None) -> dict[str, Any]:
-    from qwed_sdk.strict import NotStrict, read_json
+    from qwed.words.strict import NotStrict, read_json
 
     text = require_text(given, file, "--payload")
     try:
