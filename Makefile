@@ -1,15 +1,17 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-crewai test-servers check drill bench docs pins clean
+.PHONY: help setup run test test-postgres test-crewai test-servers check drill bench docs pins clean
 
 BIN := .venv/bin
 # Where something about CrewAI is tested; -k leaves the rest of these files to `make test`.
 CREWAI_TESTS := tests/frameworks/crewai tests/frameworks/test_table.py tests/docs/test_pages.py tests/docs/test_examples.py
+# What is said of every store, and is shown on SQLite by `make test`.
+POSTGRES_TESTS := tests/spec tests/seeds
 # Three processes run the tests and start hundreds more: what one of them has compiled, the others read.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## make .venv with everything pinned in constraints.txt; does nothing when it is up to date
 	@sh scripts/setup
@@ -19,6 +21,9 @@ run: setup ## start the server on http://127.0.0.1:8000, data in ./data
 
 test: setup ## run the tests
 	@$(BIN)/pytest -n 2 --dist worksteal -m "not drill" --ignore tests/servers
+
+test-postgres: setup ## run what reads out the protocol on PostgreSQL, which is started for it
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not drill" --store postgres $(POSTGRES_TESTS)
 
 test-crewai: ## run the tests, the page and the example of CrewAI in .venv-crewai, which is made first
 	@sh scripts/setup-crewai

@@ -15,7 +15,9 @@ from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from benchmarks.over_http import qwed_server
+from benchmarks.measure import added
+from benchmarks.report import Row, Say, absolute, at_most
+from benchmarks.servers import qwed_server
 
 MESSAGES = 100
 _AGENT = """
@@ -57,17 +59,27 @@ SERVED = "the same message through the proxy, a server over HTTP"
 _LISTENS = re.compile(r"listening on (http://[^\s:]+:\d+)")
 
 
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """What each way adds to the straight one."""
+    with contenders() as running:
+        seen, more = added(running, STRAIGHT, rounds)
+    aims = {OWN: at_most(3)}
+    return [
+        *(absolute(f"{name}: added, ms", values, aims.get(name)) for name, values in more.items()),
+        *(absolute(f"{name}, ms", values) for name, values in seen.items()),
+    ]
+
+
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], float]]]:
     """The median milliseconds of some messages, for each way to send them."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         (home / "agent.py").write_text(_AGENT)
-        data = home / "data"
-        base, _ = stack.enter_context(qwed_server(data, QWED_A2A_MESSAGES_PER_MINUTE="0"))
+        running = stack.enter_context(qwed_server(home / "data", QWED_A2A_MESSAGES_PER_MINUTE="0"))
         portal = stack.enter_context(start_blocking_portal())
         agent = stack.enter_context(_process([sys.executable, str(home / "agent.py")], home, {}))
-        member = {"QWED_BASE_URL": base, "QWED_API_KEY": (data / "owner.key").read_text().strip()}
+        member = {"QWED_BASE_URL": running.base, "QWED_API_KEY": running.owner_key}
         proxy = [str(Path(sys.executable).with_name("qwed")), "a2a", "proxy", "--listen", "127.0.0.1:0"]
         ways = {STRAIGHT: agent}
         for name, called, more in ((OWN, "own", {}), (SERVED, "served", member)):

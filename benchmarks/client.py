@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks.over_http import ACTION, qwed_server
+from benchmarks.measure import interleaved, ratio
+from benchmarks.report import Row, Say, absolute, at_most
+from benchmarks.servers import qwed_server
+from benchmarks.traffic import ACTION
 from qwed_sdk import QWEDClient
 
 CALLS = 300
@@ -27,11 +30,28 @@ class Took(NamedTuple):
     worked: float
 
 
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """Both ways to ask, as the caller waits and as the asking process works."""
+    with contenders() as running:
+        for run in running.values():
+            run()  # once to warm every cache and connection
+        seen = interleaved(running, rounds)
+    (ours, mine), (theirs, plain) = seen.items()
+    waited = ratio([took.waited for took in mine], [took.waited for took in plain])
+    worked = ratio([took.worked for took in mine], [took.worked for took in plain])
+    return [
+        Row(f"{ours} / {theirs}", waited, at_most(1.10)),
+        Row(f"{ours} / {theirs}, CPU of the asking process", worked),
+        *(absolute(f"{name}, ms", [took.waited for took in all_of_it]) for name, all_of_it in seen.items()),
+        absolute("import qwed_sdk, ms", [import_ms() for _ in range(rounds)], at_most(250)),
+    ]
+
+
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], Took]]]:
     """What a call takes, for each way to ask one server."""
-    with TemporaryDirectory() as folder, qwed_server(Path(folder) / "data") as (base, _pid):
-        key = (Path(folder) / "data" / "owner.key").read_text().strip()
+    with TemporaryDirectory() as folder, qwed_server(Path(folder) / "data") as server:
+        base, key = server.base, server.owner_key
         with QWEDClient(key, base) as client, httpx.Client(base_url=base, headers={"X-API-Key": key}) as raw:
             agent = str(client.register_agent("asks", principal_id="bench").agent_id)
 

@@ -10,6 +10,8 @@ import sqlglot
 from bandit.core.config import BanditConfig
 from bandit.core.manager import BanditManager
 
+from benchmarks.measure import interleaved, ratio
+from benchmarks.report import Row, Say, absolute, at_most
 from qwed.engines import logic, math, sql
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import python_code, shell
@@ -18,6 +20,15 @@ from qwed_mcp.security import RiskBasedExecutionGateway
 from qwed_mcp.settings import McpSettings
 
 _numbers = itertools.count(1)
+PEERS = (
+    ("sql engine, new text", "bare sqlglot parse of the same"),
+    ("python guard, 5 lines", "bandit, 5 lines"),
+    ("python guard, 1,000 lines", "bandit, 1,000 lines"),
+    ("python guard, 1,000 lines", "bare ast.parse, 1,000 lines"),
+    ("python guard, 4,000 lines", "python guard, 1,000 lines"),
+    ("mcp gateway, 50 lines", "bare ast.parse, 50 lines"),
+)
+_AIMS = {"mcp gateway, 50 lines": at_most(1000)}
 
 QUERY = """
 SELECT c.name, sum(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id
@@ -96,6 +107,15 @@ print("VERIFIED")
 """
 COMMAND = "find ./data{0} -name '*.csv' | xargs grep -l total | sort | head -20"
 SMT = "(AND (GT x {0}) (LT x (PLUS {0} 10)) (IMPLIES p (EQ y (TIMES 2 x))) p)"
+
+
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """Each beside its peer; four times the lines should be four times the work."""
+    seen = interleaved(contenders(), rounds)
+    return [
+        *(Row(f"{ours} / {theirs}", ratio(seen[ours], seen[theirs])) for ours, theirs in PEERS),
+        *(absolute(f"{name}, us of CPU", values, _AIMS.get(name)) for name, values in seen.items()),
+    ]
 
 
 def thousand_lines(number: int, thousands: int = 1) -> str:

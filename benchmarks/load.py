@@ -3,7 +3,7 @@
 import selectors
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 
@@ -42,8 +42,19 @@ class _Connection:
         return body
 
 
-def drive(host: str, port: int, streams: list[Iterator[bytes]], *, count: int, expect: bytes) -> Load:
-    """One connection per stream, `count` requests in all; RuntimeError for an answer that does not hold `expect`."""
+def drive(
+    host: str,
+    port: int,
+    streams: list[Iterator[bytes]],
+    *,
+    count: int,
+    expect: bytes,
+    keep: Callable[[bytes], object] | None = None,
+) -> Load:
+    """One connection per stream, `count` requests in all; RuntimeError for an answer that does not hold `expect`.
+
+    With `keep`, every answer is given to it.
+    """
     selector = selectors.DefaultSelector()
     opened = [_Connection(host, port, stream) for stream in streams]
     for connection in opened:
@@ -51,7 +62,7 @@ def drive(host: str, port: int, streams: list[Iterator[bytes]], *, count: int, e
     begun = time.perf_counter()
     for connection in opened:
         connection.send()
-    waits = _wait(selector, count, len(opened), expect)
+    waits = _wait(selector, count, len(opened), expect, keep)
     took = time.perf_counter() - begun
     for connection in opened:
         connection.socket.close()
@@ -59,7 +70,9 @@ def drive(host: str, port: int, streams: list[Iterator[bytes]], *, count: int, e
     return Load(count / took, waits[len(waits) // 2] * 1e3, waits[int(len(waits) * 0.99)] * 1e3)
 
 
-def _wait(selector: selectors.BaseSelector, count: int, sent: int, expect: bytes) -> list[float]:
+def _wait(
+    selector: selectors.BaseSelector, count: int, sent: int, expect: bytes, keep: Callable[[bytes], object] | None
+) -> list[float]:
     waits: list[float] = []
     while len(waits) < count:
         for key, _ in selector.select():
@@ -70,6 +83,8 @@ def _wait(selector: selectors.BaseSelector, count: int, sent: int, expect: bytes
             waits.append(time.perf_counter() - connection.sent_at)
             if expect not in body:
                 raise RuntimeError(f"unexpected answer: {body[:500]!r}")
+            if keep is not None:
+                keep(body)
             if sent < count:
                 connection.send()
                 sent += 1

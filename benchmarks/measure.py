@@ -18,10 +18,14 @@ class Figure(NamedTuple):
         return f"{self.median:.1f} ({self.low:.1f} to {self.high:.1f})"
 
 
-def interleaved(contenders: dict[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+def interleaved(
+    contenders: dict[str, Callable[[], T]], rounds: int, say: Callable[[str], None] | None = None
+) -> dict[str, list[T]]:
     """Each contender once per round, in turn; every value measured."""
     seen: dict[str, list[T]] = {name: [] for name in contenders}
-    for _ in range(rounds):
+    for number in range(rounds):
+        if say is not None:
+            say(f"  round {number + 1} of {rounds}")
         for name, run in contenders.items():
             seen[name].append(run())
     return seen
@@ -35,3 +39,18 @@ def figure(values: list[float]) -> Figure:
 def ratio(ours: list[float], theirs: list[float]) -> Figure:
     """Round by round, so that each pair was measured under the same weather."""
     return figure([mine / other for mine, other in zip(ours, theirs, strict=True)])
+
+
+def added(
+    contenders: dict[str, Callable[[], float]], straight: str, rounds: int
+) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """Every value measured, and round by round what each way adds to the straight one."""
+    for run in contenders.values():
+        run()  # once to warm every cache and connection
+    seen = interleaved(contenders, rounds)
+    more = {
+        name: [through - direct for through, direct in zip(values, seen[straight], strict=True)]
+        for name, values in seen.items()
+        if name != straight
+    }
+    return seen, more

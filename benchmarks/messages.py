@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.measure import interleaved, ratio
+from benchmarks.report import Row, Say, absolute, at_most
 from qwed.waiting import in_thread
-from qwed_a2a import A2AVerificationInterceptor, AgentMessage, InterceptorConfig
+from qwed_a2a import A2AVerificationInterceptor, AgentMessage, InterceptorConfig, PayloadType
 from qwed_a2a.boundary import TrustBoundary
 from qwed_a2a.verdict import VerdictStatus
 
@@ -95,6 +97,20 @@ for account, total in ledger.largest():
 _numbers = itertools.count(1_000)
 
 
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """Each kind of message beside a bare reading of it."""
+    running = contenders()
+    for run in running.values():
+        run()  # once to import what is imported late
+    seen = interleaved(running, rounds)
+    aims = dict.fromkeys((FINANCIAL, CODE), at_most(0.3))
+    pairs = ((FINANCIAL, JSON_OF), (CODE, PARSE_OF))
+    return [
+        *(Row(f"{ours} / {theirs}", ratio(seen[ours], seen[theirs])) for ours, theirs in pairs),
+        *(absolute(f"{name}, ms", values, aims.get(name)) for name, values in seen.items()),
+    ]
+
+
 def contenders() -> dict[str, Callable[[], float]]:
     """The median milliseconds of some messages of each kind, and of reading the same bytes."""
     interceptor = A2AVerificationInterceptor(InterceptorConfig())
@@ -107,10 +123,10 @@ def contenders() -> dict[str, Callable[[], float]]:
             raise RuntimeError(f"not forwarded: {ruling}")
 
     return {
-        FINANCIAL: _median(lambda n: _message("financial_transaction", _invoice(n)), judged),
+        FINANCIAL: _median(lambda n: _message(PayloadType.FINANCIAL_TRANSACTION, _invoice(n)), judged),
         JSON_OF: _median(lambda n: json.dumps(_invoice(n)), json.loads),
-        CODE: _median(lambda n: _message("code_execution", {"code": _PROGRAM.format(n)}), judged),
-        READING_CODE: _median(lambda n: _message("code_execution", {"code": _READING.format(n)}), judged),
+        CODE: _median(lambda n: _message(PayloadType.CODE_EXECUTION, {"code": _PROGRAM.format(n)}), judged),
+        READING_CODE: _median(lambda n: _message(PayloadType.CODE_EXECUTION, {"code": _READING.format(n)}), judged),
         PARSE_OF: _median(_PROGRAM.format, ast.parse),
     }
 
@@ -121,7 +137,7 @@ def _invoice(number: int) -> dict[str, Any]:
     return {"data": {"claimed_total": f"{total}.00", "line_items": lines, "currency": "EUR"}}
 
 
-def _message(kind: str, payload: dict[str, Any]) -> AgentMessage:
+def _message(kind: PayloadType, payload: dict[str, Any]) -> AgentMessage:
     return AgentMessage(sender_agent_id="bench", receiver_agent_id="peer", payload_type=kind, payload=payload)
 
 

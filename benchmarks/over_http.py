@@ -1,149 +1,95 @@
-"""Durable decisions over HTTP beside bare echo on the same server, from a second process on loopback."""
+"""Durable decisions over HTTP beside bare echo on the same server, from a second process on loopback.
 
-import itertools
-import json
-import os
-import socket
-import subprocess
-import sys
+The same agents at work on each store: SQLite, and PostgreSQL with one worker and with two, with `fsync`
+and `synchronous_commit` as they are shipped. All servers run at once and are asked in turn, so that they see the same
+weather.
+"""
+
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
-import httpx
+from benchmarks import traffic
+from benchmarks.load import Load
+from benchmarks.measure import figure, interleaved, ratio
+from benchmarks.report import Aim, Row, Say, absolute, at_least, at_most
+from benchmarks.servers import Running, echo_server, qwed_server
+from tests.support.postgres_server import Postgres
 
-from benchmarks.load import Load, drive, post
-
-REQUESTS = 4000
-CONNECTIONS = 32
-
-ACTION: dict[str, str] = {"type": "execute_sql", "query": "SELECT id, name FROM customers WHERE status = 'active'"}
-
-
-class Rig(NamedTuple):
-    """Both servers running; `echo` and `decide` drive one load each. `resident_mb` is the idle server's memory."""
-
-    echo: Callable[[], Load]
-    decide_with_jwt: Callable[[], Load]
-    decide_without_jwt: Callable[[], Load]
-    decide_new_sql: Callable[[], Load]
-    resident_mb: float
+ECHO, SQLITE, ONE, TWO = "bare echo", "SQLite", "PostgreSQL, 1 worker", "PostgreSQL, 2 workers"
+RECEIPT, JWT, NEW = "a receipt each", "an ES256 JWT each", "new SQL each time"
+AIMS: dict[str, Aim] = {RECEIPT: at_least(0.35), JWT: at_least(0.22), NEW: at_least(0.09)}
+"""DESIGN 9, for the embedded store."""
+CHART = "durable decisions over HTTP / bare echo"
 
 
-@contextmanager
-def rig() -> Iterator[Rig]:
-    """Start both, stop both."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        _echo() as echo_port,
-        qwed_server(Path(folder) / "data") as (base, pid),
-    ):
-        key = (Path(folder) / "data" / "owner.key").read_text().strip()
-        resident = _resident_mb(pid)
-        agent = _register(base, key)
-        place = urlsplit(base)
-        host, port = place.hostname or "127.0.0.1", place.port or 80
-        turn = itertools.count()
+class Contender(NamedTuple):
+    """One store asked in one way."""
 
-        def decide(options: dict[str, Any], query: Callable[[int], str]) -> Load:
-            run = next(turn)
-            streams = [_requests(agent, f"c{run}_{n}", options, query) for n in range(CONNECTIONS)]
-            return drive(host, port, streams, count=REQUESTS, expect=b'"APPROVED"')
+    store: str
+    way: str
 
-        def echo() -> Load:
-            streams = [_requests(agent, "c", {}, _same) for _ in range(CONNECTIONS)]
-            return drive("127.0.0.1", echo_port, streams, count=REQUESTS, expect=b"execute_sql")
+    @property
+    def name(self) -> str:
+        return f"durable decision, {self.store}, {self.way}"
 
-        yield Rig(
-            echo=echo,
-            decide_with_jwt=lambda: decide({"require_attestation": True}, _same),
-            decide_without_jwt=lambda: decide({}, _same),
-            decide_new_sql=lambda: decide({}, lambda n: f"{_same(n)} AND id > {n}"),
-            resident_mb=resident,
+
+def rows(rounds: int, say: Say) -> list[Row]:
+    """Requests a second as a share of the echo's, and how far the slowest are from the middle."""
+    with _rig() as (loads, servers):
+        for run in loads.values():
+            run()  # once to warm every cache and connection
+        say("  warm")
+        idle = absolute(
+            "idle server on SQLite, resident MB, workers apart", [servers[SQLITE].resident_mb], at_most(120)
         )
-
-
-def _same(_n: int) -> str:
-    return ACTION["query"]
-
-
-_numbers = itertools.count()
-
-
-def _requests(
-    agent: dict[str, Any], talk: str, options: dict[str, Any], query: Callable[[int], str]
-) -> Iterator[bytes]:
-    """An agent at work, 50 steps a conversation; every third step does something else, so it is no loop."""
-    headers = {"Authorization": f"Bearer {agent['agent_token']}"}
-    for n in itertools.count():
-        action = {**ACTION, "query": query(next(_numbers))}
-        if n % 3 == 2:
-            action["target"] = "replica"
-        body = {
-            "action": action,
-            "context": {"conversation_id": f"{talk}_{n // 50}", "step_number": n % 50 + 1},
-            "options": options,
-        }
-        yield post(f"/agents/{agent['agent_id']}/verify", json.dumps(body).encode(), headers)
-
-
-def _register(base: str, key: str) -> dict[str, Any]:
-    body = {"name": "bench", "principal_id": "bench", "type": "autonomous"}
-    response = httpx.post(f"{base}/agents/register", headers={"X-API-Key": key}, json=body)
-    response.raise_for_status()
-    registered: dict[str, Any] = response.json()
-    return registered
+        seen = interleaved(loads, rounds, say)
+    return [*_shares(seen), *_tails(seen), *_rates(seen), idle]
 
 
 @contextmanager
-def qwed_server(data_dir: Path, **settings: str) -> Iterator[tuple[str, int]]:
-    """A server that is ready: its address and its process."""
-    command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "0", "--data-dir", str(data_dir)]
-    # One key asks for everybody here: counted like any other, and never full.
-    environment = os.environ | {"QWED_RATE_LIMIT_PER_KEY": str(10**9)} | settings
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        base = next(word for word in process.stdout.readline().split() if word.startswith("http"))
-        _wait_ready(base)
-        try:
-            yield base, process.pid
-        finally:
-            process.terminate()
-            process.communicate()
+def _rig() -> Iterator[tuple[dict[str, Callable[[], Load]], dict[str, Running]]]:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        echo = stack.enter_context(echo_server())
+        postgres = stack.enter_context(Postgres(in_memory=False))
+        servers = {SQLITE: stack.enter_context(qwed_server(Path(folder) / "sqlite"))}
+        for name, workers in ((ONE, 1), (TWO, 2)):
+            arguments = ["--database", postgres.database(), "--workers", str(workers)]
+            servers[name] = stack.enter_context(qwed_server(Path(folder) / f"postgres{workers}", arguments))
+        agents = {name: [server.register()] for name, server in servers.items()}
+        loads: dict[str, Callable[[], Load]] = {ECHO: partial(traffic.echo, echo, agents[SQLITE][0])}
+        for name, server in servers.items():
+            for way, options, query in ((RECEIPT, {}, traffic.same), (JWT, traffic.JWT, traffic.same)):
+                loads[Contender(name, way).name] = partial(traffic.decide, server.place, agents[name], options, query)
+        sqlite = servers[SQLITE]
+        loads[Contender(SQLITE, NEW).name] = partial(traffic.decide, sqlite.place, agents[SQLITE], {}, traffic.new_sql)
+        yield loads, servers
 
 
-def _wait_ready(base: str) -> None:
-    with httpx.Client(base_url=base) as client:
-        while client.get("/ready").status_code != 200:
-            pass
+def _shares(seen: dict[str, list[Load]]) -> list[Row]:
+    echo = [load.per_second for load in seen[ECHO]]
+    aims = {Contender(SQLITE, way).name: aim for way, aim in AIMS.items()}
+    return [
+        Row(f"{name} / {ECHO}", ratio([load.per_second for load in loads], echo), aims.get(name), chart=CHART)
+        for name, loads in seen.items()
+        if name != ECHO
+    ]
 
 
-@contextmanager
-def _echo() -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with subprocess.Popen([sys.executable, "-m", "benchmarks.echo", str(port)], stderr=subprocess.DEVNULL) as process:
-        _wait_open(port)
-        try:
-            yield port
-        finally:
-            process.terminate()
+def _tails(seen: dict[str, list[Load]]) -> list[Row]:
+    """p99 / p50, and the echo's own as the aim."""
+    tails = {name: figure([load.p99_ms / load.p50_ms for load in loads]) for name, loads in seen.items()}
+    aim = at_most(round(tails[ECHO].median, 2))
+    at = f"p99 / p50 at {traffic.CONNECTIONS} connections"
+    return [Row(f"{at}: {name}", tail, None if name == ECHO else aim) for name, tail in tails.items()]
 
 
-def _wait_open(port: int) -> None:
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-
-
-def _resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    kilobytes = next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]
-    return int(kilobytes) / 1024
+def _rates(seen: dict[str, list[Load]]) -> list[Row]:
+    found = []
+    for name, loads in seen.items():
+        found.append(absolute(f"{name}, requests/s", [load.per_second for load in loads]))
+        found.append(absolute(f"{name}, p50 ms", [load.p50_ms for load in loads]))
+    return found

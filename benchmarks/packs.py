@@ -7,9 +7,10 @@ import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from benchmarks.measure import Figure, figure, interleaved
+from benchmarks.measure import interleaved
+from benchmarks.report import Row, Say, absolute, table
 from qwed.packs.result import Result
 from qwed_finance import FinanceVerifier, ISOGuard
 from qwed_legal import CitationGuard, DeadlineGuard, JurisdictionGuard, LiabilityGuard, StatuteOfLimitationsGuard
@@ -67,16 +68,17 @@ def began(statement: str) -> Callable[[], float]:
     return measured
 
 
-def rows() -> Iterator[tuple[str, Figure]]:
-    """What was measured, and the figure."""
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """A check of each guard, and what its first one takes."""
     running = contenders()
     for run in running.values():
         run()  # once to import what is imported late
-    for name, values in interleaved(running, ROUNDS).items():
-        yield f"{name}, us of CPU", figure(values)
+    found = [absolute(f"{name}, us of CPU", values) for name, values in interleaved(running, rounds).items()]
     beginning = {name: began(statement) for name, statement in BEGINNINGS.items()}
-    for name, values in interleaved(beginning, ROUNDS).items():
-        yield f"{name}, ms of CPU", figure(values)
+    return [
+        *found,
+        *(absolute(f"{name}, ms of CPU", values) for name, values in interleaved(beginning, rounds).items()),
+    ]
 
 
 def _each(check: Check) -> Callable[[], float]:
@@ -118,5 +120,4 @@ def _checkout(number: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    for name, measured in rows():
-        print(name, measured, sep=": ")
+    print(table(rows(ROUNDS, print)))

@@ -13,7 +13,9 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from benchmarks.over_http import qwed_server
+from benchmarks.measure import added
+from benchmarks.report import Row, Say, absolute, at_most
+from benchmarks.servers import qwed_server
 
 CALLS = 100
 _SERVER = """
@@ -31,6 +33,17 @@ OWN = "the same through the proxy, a Gate of its own"
 SERVED = "the same through the proxy, a server over HTTP"
 
 
+def rows(rounds: int, _say: Say) -> list[Row]:
+    """What each way adds to the straight one."""
+    with contenders() as running:
+        seen, more = added(running, STRAIGHT, rounds)
+    aims = {OWN: at_most(3)}
+    return [
+        *(absolute(f"{name}: added, ms", values, aims.get(name)) for name, values in more.items()),
+        *(absolute(f"{name}, ms", values) for name, values in seen.items()),
+    ]
+
+
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], float]]]:
     """The median milliseconds of some calls, for each way to make them."""
@@ -38,9 +51,9 @@ def contenders() -> Iterator[dict[str, Callable[[], float]]]:
         home = Path(folder)
         script = home / "bench.py"
         script.write_text(_SERVER)
-        base, _ = stack.enter_context(qwed_server(home / "data"))
+        running = stack.enter_context(qwed_server(home / "data"))
         portal = stack.enter_context(start_blocking_portal())
-        served = {"QWED_BASE_URL": base, "QWED_API_KEY": (home / "data" / "owner.key").read_text().strip()}
+        served = {"QWED_BASE_URL": running.base, "QWED_API_KEY": running.owner_key}
         proxy = str(Path(sys.executable).with_name("qwed-mcp"))
         server = [sys.executable, str(script)]
         ways = {

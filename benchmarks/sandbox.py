@@ -5,10 +5,26 @@ import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.measure import interleaved, ratio
+from benchmarks.report import Row, Say, absolute, at_most
 from qwed_mcp.sandbox import Ended, Limits, Sandbox, Unavailable, sandbox_from
 from qwed_mcp.settings import McpSettings
 
 JOBS = 5
+
+
+def rows(rounds: int, say: Say) -> list[Row]:
+    """A job in the sandbox beside a bare interpreter."""
+    running = contenders()
+    if isinstance(running, Unavailable):
+        say(f"  there is no sandbox here: {running.reason}")
+        return []
+    seen = interleaved(running, rounds)
+    ours, theirs = seen
+    return [
+        Row(f"{ours} / {theirs}", ratio(seen[ours], seen[theirs])),
+        *(absolute(f"{name}, ms", values, at_most(150) if name == ours else None) for name, values in seen.items()),
+    ]
 
 
 def contenders() -> dict[str, Callable[[], float]] | Unavailable:

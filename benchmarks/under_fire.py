@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from benchmarks.report import Row, Say, absolute, at_most
 from tests.support.bombs import Bomb, bombs
 from tests.support.server import Server
 
@@ -27,6 +28,18 @@ class Pulse(NamedTuple):
     worst: float
 
 
+def rows(_rounds: int, _say: Say) -> list[Row]:
+    """One pulse at rest and one under fire."""
+    quiet, busy = measure()
+    name = f"/health while {SENDERS} connections send bombs"
+    return [
+        absolute("/health at rest, median ms", [quiet.median]),
+        absolute(f"{name}, median ms of {busy.beats}", [busy.median]),
+        absolute(f"{name}, p99 ms", [busy.p99]),
+        absolute(f"{name}, worst ms", [busy.worst], at_most(100)),
+    ]
+
+
 def measure() -> tuple[Pulse, Pulse]:
     """At rest, and while all bombs go off, four at a time."""
     with tempfile.TemporaryDirectory() as folder:
@@ -36,10 +49,16 @@ def measure() -> tuple[Pulse, Pulse]:
             over = threading.Event()
             quiet = _pulse(server.base_url, over, at_most=300)
             senders = _senders(server)
-            threading.Thread(target=lambda: ([each.join() for each in senders], over.set()), daemon=True).start()
+            threading.Thread(target=_end_after, args=(senders, over), daemon=True).start()
             return quiet, _pulse(server.base_url, over)
         finally:
             server.stop()
+
+
+def _end_after(senders: list[threading.Thread], over: threading.Event) -> None:
+    for sender in senders:
+        sender.join()
+    over.set()
 
 
 def _warm(server: Server) -> None:

@@ -7,14 +7,17 @@ import signal
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from tests.support import authorities, figures, places, tables
+from tests.support import authorities, chosen, figures, places, spending, tables
 from tests.support.server import Server
 from tests.support.workers import end_workers
+
+if TYPE_CHECKING:
+    from tests.support.postgres_server import Databases
 
 _names = itertools.count(1)
 
@@ -23,10 +26,14 @@ Register = Callable[..., dict[str, Any]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
+    spending.add_option(parser)
+    chosen.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     figures.register(config)
+    spending.register(config)
+    chosen.register(config)
     _settle_properties(drawn_anew=config.option.markexpr != "not drill")
     authorities.trust_one()
     # Nothing that is made while tests are collected is garbage before they have run.
@@ -91,6 +98,22 @@ def memory_path(memory: Path) -> Iterator[Path]:
     made = places.room_in(memory)
     yield made
     shutil.rmtree(made)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> "Databases":
+    """The PostgreSQL of this test run, started when the first test asks for it."""
+    from tests.support.postgres_server import place_of_a_run, shared
+
+    return shared(place_of_a_run(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture
+def database(postgres: "Databases") -> Iterator[str]:
+    """The address of an empty database in PostgreSQL."""
+    url = postgres.database()
+    yield url
+    postgres.drop(url)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,10 @@ class Rota(Generic[T]):
         """Who waits, the next one first."""
         return self._items
 
+    def of(self, who: str) -> Collection[T]:
+        """The items of `who`, who waits, the next one first."""
+        return self._items[who]
+
     def count(self, who: str) -> int:
         """How many of `who` wait."""
         return len(self._items.get(who, ()))
@@ -42,11 +46,16 @@ class Rota(Generic[T]):
 
     def serve(self, who: str) -> T:
         """The next item of `who`, who then stands behind everybody else."""
+        item = self._items[who][0]
+        self.served(who, item)
+        return item
+
+    def served(self, who: str, item: T) -> None:
+        """Take this one of `who` out, who then stands behind everybody else."""
         mine = self._items.pop(who)
-        item = mine.popleft()
+        mine.remove(item)
         if mine:
             self._items[who] = mine
-        return item
 
     def remove(self, who: str, item: T) -> None:
         """Take it out."""

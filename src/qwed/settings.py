@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from qwed.words.home import from_home
 from qwed.words.money import MAX_MICROS, MoneyError, micros_from
@@ -27,6 +27,12 @@ class Settings:
     port: int = 8000
     data_dir: Path = Path("~/.qwed/data")
     signing_key_file: Path | None = None
+    database_url: str = field(default="", repr=False)
+    """A PostgreSQL that several processes share; none is the embedded store in the data directory."""
+    redis_url: str = field(default="", repr=False)
+    """Where several processes count rate limits together and tell each other of events; none is each in its memory."""
+    workers: int = 1
+    """Server processes; more than one needs a PostgreSQL."""
     log_level: str = "info"
 
     max_steps: int = 50
@@ -77,6 +83,13 @@ class Settings:
     a2a_max_payload_bytes: int = 1_048_576
     a2a_block_on_error: bool = True
 
+    otel_endpoint: str = ""
+    """A collector that takes traces by OTLP over HTTP; none by default."""
+    otel_headers: str = field(default="", repr=False)
+    """What it is shown with every batch: `name=value`, separated by commas."""
+    otel_sample: float = 1.0
+    """The share of requests that is traced."""
+
     batch_ttl_seconds: int = 604_800
     content_retention_days: int = 0
     """How long what was asked and found is kept; 0 is for ever. Leaves and proofs always stay."""
@@ -86,6 +99,8 @@ class Settings:
         for each in fields(self):
             if each.type is int:
                 _require_bounds(each.name, getattr(self, each.name))
+        for name in ("database_url", "redis_url", "otel_headers"):
+            _read(name, str, getattr(self, name))
 
     @property
     def directory(self) -> Path:
@@ -95,8 +110,8 @@ class Settings:
 
 MOST = 10**9
 """Thirty years of seconds, three million of days: past this, sums of time no longer fit what they are kept in."""
-_LEAST = {"a2a_max_payload_bytes": 1_024}
-_MOST = {"engine_price_usd": MAX_MICROS, "a2a_max_payload_bytes": 10_485_760}
+_LEAST = {"a2a_max_payload_bytes": 1_024, "workers": 1}
+_MOST = {"engine_price_usd": MAX_MICROS, "a2a_max_payload_bytes": 10_485_760, "workers": 1_024}
 
 
 def _require_bounds(name: str, value: Any) -> None:
@@ -182,13 +197,61 @@ def _address(text: str) -> str:
     return text
 
 
+def header_pairs(text: str) -> list[tuple[str, str]]:
+    """Headers as OpenTelemetry writes them: `name=value`, separated by commas, the values percent-encoded."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    return [(name.strip(), unquote(value.strip())) for name, _, value in pairs]
+
+
+def _otel_headers(text: str) -> str:
+    for name, value in header_pairs(text):
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ValueError("must be `name=value` pairs, separated by commas, the values percent-encoded")
+    return text
+
+
+def _split(text: str) -> SplitResult:
+    """The parts of an address. What Python says of one it cannot read would repeat a password in it."""
+    try:
+        parts = urlsplit(text)
+        no_port = parts.port == 0
+    except ValueError:
+        no_port = True
+    if no_port:
+        raise ValueError("is no address")
+    return parts
+
+
+def _database(text: str) -> str:
+    parts = _split(text)
+    if text and (parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/")):
+        raise ValueError("must name a database, such as postgresql://user@host/qwed")
+    return text
+
+
+def _redis(text: str) -> str:
+    parts = _split(text)
+    place = f"{parts.scheme}://{'host' if parts.hostname else ''}{parts.path}"
+    if text and not _REDIS.fullmatch(place):
+        raise ValueError("must be an address such as redis://host:6379/0, rediss://host or unix:///path")
+    options = [name for name, _value in parse_qsl(parts.query, keep_blank_values=True)]
+    if not set(options) <= set(_REDIS_OPTIONS) or len(options) != len(set(options)):
+        raise ValueError(f"has an option twice, or one that is none of {', '.join(_REDIS_OPTIONS)}")
+    return text
+
+
 def _level(text: str) -> str:
     if text.lower() not in LOG_LEVELS:
         raise ValueError(f"must be one of {', '.join(LOG_LEVELS)}")
     return text.lower()
 
 
+_REDIS = re.compile(r"rediss?://host(?:/(?:[0-9]{1,5})?)?|unix:///.+")
+_REDIS_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+"""Whom to believe, and who we are. That a certificate need not be valid is none of them."""
 _WITNESS = re.compile(r"stdout|file:.+|https?://.+", re.DOTALL)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+_HEADER_VALUE = re.compile(r"[\t -~]{1,8192}")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -203,7 +266,15 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "max_in_flight": _some,
     "max_in_flight_mb": _some,
     "llm_base_url": _address,
+    "database_url": _database,
+    "redis_url": _redis,
+    "otel_endpoint": _address,
+    "otel_headers": _otel_headers,
+    "otel_sample": _share,
 }
+_SECRET = frozenset({"database_url", "redis_url", "llm_api_key", "otel_headers"})
+"""Whose value no message repeats, because a password may stand in it; each may be named by a file that holds it."""
+_MOST_SECRET = 65_536
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {
     str: str,
     int: int,
@@ -212,11 +283,6 @@ _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {
     Path | None: _path,
 }
 _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
-_NOT_YET = {
-    "QWED_DATABASE_URL": "this version has the embedded store alone: leave it out, and name a place with QWED_DATA_DIR",
-    "QWED_REDIS_URL": "this version counts in its own memory alone: leave it out",
-}
-"""Whoever sets these counts on what several processes share; quietly done without, limits would hold for each alone."""
 
 
 def variable_of(name: str) -> str:
@@ -224,11 +290,13 @@ def variable_of(name: str) -> str:
     return f"QWED_{name.upper()}"
 
 
+def file_variable_of(name: str) -> str:
+    """The environment variable that names a file with the value of that secret field."""
+    return f"{variable_of(name)}_FILE"
+
+
 def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
     """Settings from the environment; what is `given` (and not None) wins over it."""
-    for name, why in _NOT_YET.items():
-        if environment.get(name):
-            raise SettingsError(f"{name}: {why}")
     found = {each.name: _found(each, environment) for each in fields(Settings)}
     return Settings(**found | {name: value for name, value in given.items() if value is not None})
 
@@ -236,6 +304,11 @@ def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> 
 def data_dir_from(environment: Mapping[str, str] = os.environ) -> Path:
     """The data directory that the environment names, whatever else it sets."""
     return next(Path(_found(each, environment)) for each in fields(Settings) if each.name == "data_dir")
+
+
+def database_url_from(environment: Mapping[str, str] = os.environ) -> str:
+    """The database in PostgreSQL that the environment names, whatever else it sets; empty where it names none."""
+    return next(str(_found(each, environment)) for each in fields(Settings) if each.name == "database_url")
 
 
 def _found(each: Field[Any], environment: Mapping[str, str]) -> Any:
@@ -247,6 +320,7 @@ def _found(each: Field[Any], environment: Mapping[str, str]) -> Any:
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The QWED_ variables that set nothing, so that a slip of the pen is seen."""
     known = {variable_of(each.name) for each in fields(Settings)} | CLIENT_VARIABLES | MCP_VARIABLES
+    known |= {file_variable_of(name) for name in _SECRET}
     return sorted(name for name in environment if name.startswith("QWED_") and name not in known)
 
 
@@ -259,7 +333,26 @@ MCP_VARIABLES = frozenset(
 
 def _text_of(name: str, environment: Mapping[str, str]) -> str | None:
     names = [variable_of(name), *(alias for alias, meant in _ALIASES.items() if meant == name)]
-    return next((environment[each] for each in names if each in environment), None)
+    found = next((environment[each] for each in names if each in environment), None)
+    file = environment.get(file_variable_of(name)) if name in _SECRET else None
+    if file is None:
+        return found
+    if found is not None:
+        raise SettingsError(f"{variable_of(name)} and {file_variable_of(name)} are both set: leave one of them out")
+    return _text_in(file, file_variable_of(name))
+
+
+def _text_in(file: str, variable: str) -> str:
+    """What a file holds without the end of its line; SettingsError where it cannot be read, or is no short text."""
+    try:
+        with Path(file).open("rb") as opened:
+            text = opened.read(_MOST_SECRET + 1).decode()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise SettingsError(f"{variable}: `{file}` cannot be read: {reason}") from None
+    if len(text) > _MOST_SECRET:
+        raise SettingsError(f"{variable}: `{file}` cannot be used: it is longer than {_MOST_SECRET} characters")
+    return text.strip()
 
 
 def _read(name: str, kind: Any, text: str) -> Any:
@@ -267,4 +360,5 @@ def _read(name: str, kind: Any, text: str) -> Any:
     try:
         return reader(text)
     except ValueError as error:
-        raise SettingsError(f"{variable_of(name)}: `{text}` cannot be used: {error}") from None
+        shown = "what it names" if name in _SECRET else f"`{text}`"
+        raise SettingsError(f"{variable_of(name)}: {shown} cannot be used: {error}") from None

@@ -6,11 +6,14 @@ calling thread (`in_thread`), with no event loop at all. Both await the same tic
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_TICK = 1.0
+"""Seconds by which an errand may be told too late that it waits in vain."""
 
 Waker = Callable[[list["Ticket[Any]"]], None]
 Soon = Callable[[Callable[[], None]], None]
@@ -25,14 +28,15 @@ def at_once(do: Callable[[], None]) -> None:
 class Ticket(Generic[T]):
     """A one-shot result, completed once from any thread with `complete` and then announced with `announce`."""
 
-    __slots__ = ("_event", "_failure", "_future", "_lock", "_value", "_waker", "done")
+    __slots__ = ("_event", "_failure", "_lock", "_value", "_waiter", "_waker", "done")
 
     def __init__(self) -> None:
         self.done = False
         self._value: T | None = None
         self._failure: BaseException | None = None
         self._event: threading.Event | None = None
-        self._future: asyncio.Future[None] | None = None
+        self._waiter: Callable[[Ticket[T]], None] | None = None
+        """Whoever waits on a loop, called there by the waker."""
         self._waker: Waker | None = None
         self._lock = threading.Lock()
 
@@ -68,7 +72,7 @@ class Ticket(Generic[T]):
             # Every thread that waits shares one event: a second one would leave the first waiter asleep.
             event = self._event = self._event or threading.Event()
         if not event.wait(seconds):
-            raise TimeoutError("the result did not arrive in time")
+            raise _late()
 
 
 def done(value: T) -> Ticket[T]:
@@ -112,11 +116,15 @@ def in_thread(walk: Coroutine[Any, None, T], seconds: float) -> T:
 
 
 class LoopDriver:
-    """Drives walks on one event loop."""
+    """Drives walks on one event loop, each in a task of its own or as an errand without one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
         self.seconds = seconds
+        self._beginning: deque[Callable[[], None]] = deque()
+        self._patient: dict[Errand, float] = {}
+        """The errands that wait, and until when; in that order, because all have the same time."""
+        self._ticking = False
 
     def soon(self, do: Callable[[], None]) -> None:
         """Have `do` called once every walk that can go on in this turn of the loop has; at once off the loop."""
@@ -125,6 +133,44 @@ class LoopDriver:
         except RuntimeError:
             here = False
         (self._loop.call_soon if here else at_once)(do)
+
+    def begin(self, walk: Coroutine[Any, None, None]) -> None:
+        """Run `walk` as an errand, from the end of this turn on."""
+        if not self._beginning:
+            self._loop.call_soon(self._begin_all)
+        self._beginning.append(Errand(self, walk).go_on)
+
+    def _begin_all(self) -> None:
+        beginning, self._beginning = self._beginning, deque()
+        self._call_all(beginning)
+
+    def _call_all(self, calls: deque[Callable[[], None]]) -> None:
+        try:
+            while calls:
+                calls.popleft()()
+        finally:
+            # One was surprised, which is the loop's to tell; the others go on.
+            if calls:
+                self._loop.call_soon(self._call_all, calls)
+
+    def expect(self, errand: "Errand") -> None:
+        """From now on `errand` waits."""
+        self._patient[errand] = self._loop.time() + self.seconds
+        if not self._ticking:
+            self._ticking = True
+            self._loop.call_later(_TICK, self._tick)
+
+    def found(self, errand: "Errand") -> None:
+        """What `errand` waited for is there."""
+        del self._patient[errand]
+
+    def _tick(self) -> None:
+        """Wake whoever has waited too long. One timer for all: one for each would cost more than this."""
+        now = self._loop.time()
+        self._ticking = bool(self._patient)
+        if self._ticking:
+            self._loop.call_later(_TICK, self._tick)
+        self._call_all(deque(errand.give_up for errand, until in self._patient.items() if until <= now))
 
     async def drive(self, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
         """Run `walk`, awaiting each ticket it waits for, each at most `seconds` or the driver's own time."""
@@ -143,37 +189,97 @@ class LoopDriver:
             # A cancelled walk lets go of what it holds now, not when it is collected.
             walk.close()
 
+    async def result(self, ticket: Ticket[T]) -> T:
+        """What the ticket comes to, for whoever is no walk."""
+        await self._wait(ticket, self.seconds)
+        return ticket.result()
+
     async def _wait(self, ticket: Ticket[Any], seconds: float) -> None:
         future = self._loop.create_future()
-        with ticket._lock:
-            if ticket.done:
-                return
-            ticket._future = future
-            ticket._waker = self._wake
+        if not self.put_in(ticket, lambda _ticket: _finish(future)):
+            return
         late = self._loop.call_later(seconds, _expire, future)
         try:
             await future
         finally:
             late.cancel()
 
+    def put_in(self, ticket: Ticket[Any], waiter: Callable[[Ticket[Any]], None]) -> bool:
+        """Have `waiter` called on the loop once the result is there; False where it is."""
+        with ticket._lock:
+            if ticket.done:
+                return False
+            ticket._waiter = waiter
+            ticket._waker = self._wake
+        return True
+
     def _wake(self, tickets: list[Ticket[Any]]) -> None:
         try:
-            self._loop.call_soon_threadsafe(_finish, tickets)
+            self._loop.call_soon_threadsafe(self._woken, deque(tickets))
         except RuntimeError:
             # A closed loop has nobody left to wake, and the announcing thread serves others.
             if not self._loop.is_closed():
                 raise
 
+    def _woken(self, tickets: deque[Ticket[Any]]) -> None:
+        try:
+            while tickets:
+                ticket = tickets.popleft()
+                if ticket._waiter is not None:
+                    ticket._waiter(ticket)
+        finally:
+            if tickets:
+                self._loop.call_soon(self._woken, tickets)
 
-def _finish(tickets: list[Ticket[Any]]) -> None:
-    for ticket in tickets:
-        if ticket._future is not None and not ticket._future.done():
-            ticket._future.set_result(None)
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _expire(future: asyncio.Future[None]) -> None:
     if not future.done():
-        future.set_exception(TimeoutError("the result did not arrive in time"))
+        future.set_exception(_late())
+
+
+def _late() -> TimeoutError:
+    return TimeoutError("the result did not arrive in time")
+
+
+class Errand:
+    """A walk that goes on when what it waits for is there, with no task, no future and no timer of its own."""
+
+    __slots__ = ("_driver", "_ticket", "_walk")
+
+    def __init__(self, driver: LoopDriver, walk: Coroutine[Any, None, None]) -> None:
+        self._driver = driver
+        self._walk = walk
+        self._ticket: Ticket[Any] | None = None
+
+    def go_on(self, ticket: Ticket[Any] | None = None) -> None:
+        """Walk to the next ticket that is not there yet; nothing, where `ticket` is not what it waits for."""
+        if ticket is not self._ticket:
+            return
+        if ticket is not None:
+            self._driver.found(self)
+        self._walk_on(None)
+
+    def give_up(self) -> None:
+        """Go on without what it waits for, if it still waits."""
+        if self._ticket is not None:
+            self._driver.found(self)
+            self._walk_on(_late())
+
+    def _walk_on(self, late: TimeoutError | None) -> None:
+        self._ticket = None
+        try:
+            ticket = self._walk.send(None) if late is None else self._walk.throw(late)
+            while not self._driver.put_in(ticket, self.go_on):
+                ticket = self._walk.send(None)
+        except StopIteration:
+            return
+        self._ticket = ticket
+        self._driver.expect(self)
 
 
 class LoopThread(threading.Thread):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.postgres_server import Postgres
 from tests.support.quiet import CREWAI
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,9 @@ PYTHON = [sys.executable, "-W", "error"]
 if importlib.util.find_spec("crewai"):
     # A circle in its own imports and deprecated fields of its own, which Python does not tell about by default.
     PYTHON += ["-W", "ignore::ImportWarning", "-W", "ignore::DeprecationWarning"]
+
+PRINTED_DATABASE = re.compile(r"postgresql://(\w+)@127\.0\.0\.1/(\w+)")
+"""Replaced as well, in the pages that print one: by the server that is started for them."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "~~~ end of block ~~~"
@@ -90,10 +94,17 @@ def run_python(blocks: list[Block], place: Path, url: str) -> list[str]:
     return _run([*PYTHON, "-"], program.replace(PRINTED_URL, url), place, url)
 
 
-def run_bash(blocks: list[Block], place: Path, url: str) -> list[str]:
+def run_bash(blocks: list[Block], place: Path, url: str, databases: Postgres | None = None) -> list[str]:
     """What each block prints, run in one shell from top to bottom."""
     program = "set -euo pipefail\n" + "".join(f"{block.text}\necho\necho '{_MARK}'\n" for block in blocks)
-    return _run(["bash", "-s"], program.replace(PRINTED_URL, url), place, url)
+    program = program.replace(PRINTED_URL, url)
+    if databases is None:
+        return _run(["bash", "-s"], program, place, url)
+    there = PRINTED_DATABASE.sub(rf"'postgresql://\1@/\2?host={databases.home}'", program)
+    there = f'PATH="{databases._programs}:$PATH"\n{there}'
+    return [
+        text.replace("postgresql:///", "postgresql://127.0.0.1/") for text in _run(["bash", "-s"], there, place, url)
+    ]
 
 
 def reader(place: Path, url: str) -> dict[str, str]:
@@ -103,6 +114,8 @@ def reader(place: Path, url: str) -> dict[str, str]:
 
 
 def _run(command: list[str], program: str, place: Path, url: str) -> list[str]:
+    if _MARK not in program:
+        return []  # a page without a block of this language
     done = subprocess.run(
         command, input=program, cwd=place, env=reader(place, url), capture_output=True, text=True, timeout=120
     )

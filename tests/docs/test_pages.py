@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -11,6 +12,7 @@ from tests.docs.pages import (
     NOBODY_THERE,
     PAGES,
     PORT_TO_COME,
+    PRINTED_DATABASE,
     PRINTED_URL,
     ROOT,
     blocks_of,
@@ -22,6 +24,7 @@ from tests.docs.pages import (
     runs_here,
     serve_arguments,
 )
+from tests.support.postgres_server import Postgres
 from tests.support.server import SERVE, Server
 
 LANGUAGES = {"python", "bash", "text", "json", ""}
@@ -47,13 +50,23 @@ def test_the_python_of_a_page_is_one_program_that_prints_what_the_page_shows(
         require_shown(block, printed, server.base_url)
 
 
+@pytest.fixture
+def databases(page: Path) -> Iterator[Postgres | None]:
+    """A PostgreSQL of its own for a page that prints the address of one."""
+    if any(PRINTED_DATABASE.search(block.text) for block in blocks_of(page) if block.language == "bash"):
+        with Postgres(durable=False) as started:
+            yield started
+    else:
+        yield None
+
+
 @each_page_run_here
 def test_the_commands_of_a_page_run_in_one_shell_and_print_what_the_page_shows(
-    page: Path, place: Path, server: Server
+    page: Path, place: Path, server: Server, databases: Postgres | None
 ) -> None:
     blocks = [block for block in blocks_of(page) if block.language == "bash"]
     blocks = [block for block in blocks if not is_verbs(block) and serve_arguments(block) is None]
-    for block, printed in zip(blocks, run_bash(blocks, place, server.base_url), strict=True):
+    for block, printed in zip(blocks, run_bash(blocks, place, server.base_url, databases), strict=True):
         require_shown(block, printed, server.base_url)
 
 

@@ -141,7 +141,7 @@ def test_make_alone_lists_the_verbs() -> None:
 def test_ci_runs_the_commands_contributing_names() -> None:
     script = ROOT / ".ci" / "run"
     lines = [line for line in script.read_text().splitlines() if line.startswith("make ")]
-    assert lines == ["make test", "make test-crewai", "make test-servers", "make check"]
+    assert lines == ["make test", "make test-postgres", "make test-crewai", "make test-servers", "make check"]
     assert os.access(script, os.X_OK)
 
 

@@ -12,7 +12,7 @@ from tests.support.books import COMMITTED, Books
 from tests.support.server import Server
 from tests.support.wire import Heard, asked_at_once, message
 
-LAUNCHER = Path(__file__).with_name("crashing_server.py")
+CRASHING = (sys.executable, "-m", "tests.faults.crashing_server")
 CALLERS, CALLS = 6, 72
 FEW = 6
 """Fewer decisions than conduct is judged by, even when everything is asked again."""
@@ -74,7 +74,7 @@ class Story:
 
     def end(self, place: str, times: int, round_: int) -> list[Asked]:
         """Serve under load until the process ends itself at the place."""
-        command = (sys.executable, str(LAUNCHER), "--place", place, "--times", str(times))
+        command = (*CRASHING, "--place", place, "--times", str(times))
         asked = self.asked(round_)
         server = Server(self.directory, command)
         heard = asked_at_once(server.base_url, [one.message(self.owner_key) for one in asked], CALLERS)

@@ -14,13 +14,13 @@ import httpx
 import pytest
 
 from tests.faults.disks import Disk, SmallDisk, small_disk
-from tests.faults.story import LAUNCHER
+from tests.faults.story import CRASHING
 from tests.support.books import COMMITTED, Books
 from tests.support.figures import Figure, campaign
 from tests.support.server import SERVE, Server
 from tests.support.wire import asked_at_once, message
 
-NEVER = (sys.executable, str(LAUNCHER), "--place", "never", "--times", "1")
+NEVER = (*CRASHING, "--place", "never", "--times", "1")
 UNPRIVILEGED = (sys.executable, "-m", "tests.support.unprivileged", "serve", "--port", "0")
 MAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
 PAGE = 4096

@@ -157,7 +157,7 @@ VERBS = {
         _run_out,
         lambda gate, desk, _given: gate.get_agent_budget(desk.agent_id),
         "expired",
-        ("find_agent", "expired_approvals_of", "change", "spent"),
+        ("find_agent", "expired_approvals_of", "change", "durable", "spent"),
     ),
     "expire for everyone": Verb(
         _run_out,

@@ -6,7 +6,6 @@ What was told is kept; what was not told may be asked again.
 
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
@@ -25,11 +24,11 @@ from qwed.kernel.people import webhook
 from qwed.store.parts import Webhook
 from qwed.waiting import in_thread
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, BEHIND_LEAF
+from tests.faults.story import CRASHING
 from tests.support.books import Books
 from tests.support.figures import campaign
 from tests.support.server import Server
 
-LAUNCHER = Path(__file__).with_name("crashing_server.py")
 BEFORE = ["change", BEFORE_COMMIT, BEHIND_LEAF]
 AFTER = [AFTER_COMMIT, "changed"]
 _AT_LENGTH = [pytest.mark.drill, campaign("P1 P3", "kills at a named place of a change")]
@@ -75,7 +74,7 @@ class Cut:
 
     def end(self, place: str, path: str, body: Any, times: int = 1) -> None:
         """Ask for a change of a server that ends itself at the place."""
-        command = (sys.executable, str(LAUNCHER), "--place", place, "--times", str(times))
+        command = (*CRASHING, "--place", place, "--times", str(times))
         server = Server(self.directory, command)
         headers = {"X-API-Key": self.owner_key}
         with (
@@ -231,7 +230,7 @@ def test_an_approval_that_ran_out_is_settled_once_whenever_the_process_ends(cut:
         assert late.decision == "PENDING"
     before = len(Books(cut.directory).log)
     # The look-up settles what has run out; it does not wait for it, so the end may come before or after the answer.
-    command = (sys.executable, str(LAUNCHER), "--place", place, "--times", "1")
+    command = (*CRASHING, "--place", place, "--times", "1")
     server = Server(cut.directory, command)
     headers = {"X-API-Key": cut.owner_key}
     with (

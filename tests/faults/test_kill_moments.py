@@ -7,7 +7,6 @@ answers after the beginning, and a little later. `test_kill.py` ends the process
 import asyncio
 import random
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,13 +15,13 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
-from tests.faults.story import CALLS, LAUNCHER, Asked, Story, retry_everything, survivor
+from tests.faults.story import CALLS, CRASHING, Asked, Story, retry_everything, survivor
 from tests.support.books import Books
 from tests.support.figures import Figure, campaign
 from tests.support.server import SERVE, Server
 from tests.support.wire import Heard, asked_at_once, message
 
-NEVER = (sys.executable, str(LAUNCHER), "--place", "never", "--times", "1")
+NEVER = (*CRASHING, "--place", "never", "--times", "1")
 """The application on its store, without what else a server starts: the engines would take longer than the rest."""
 WHOLE_EVERY = 8
 """Each so manieth kill is that of a server with everything."""

@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
 from tests.support.books import COMMITTED, Books
+from tests.support.racing import before_the_hour_turns
 from tests.support.server import Server
 from tests.support.wire import Heard, asked_at_once, message
 
@@ -67,13 +67,6 @@ def test_two_hundred_callers_with_different_actions_on_one_step_are_one_approval
     assert Counter(map(_outcome, heard)) == {("APPROVED", None): 1, ("DENIED", REPLAY): 199}
 
 
-def _before_the_hour_turns() -> None:
-    """Wait for the next hour where this one is about to end: what may be asked in an hour begins anew with it."""
-    left = 3600 - time.time() % 3600
-    if left < 60:
-        time.sleep(left)
-
-
 @pytest.mark.parametrize(
     ("budget", "code", "shown"),
     [
@@ -85,7 +78,7 @@ def _before_the_hour_turns() -> None:
 def test_two_thousand_concurrent_calls_never_pass_a_budget_of_one_hundred(
     asking: Callable[..., Asking], race: Race, budget: dict[str, Any], code: str, shown: tuple[int, int]
 ) -> None:
-    _before_the_hour_turns()
+    before_the_hour_turns()
     ask = asking(budget=budget)
     heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(2000)], lines=500)
     assert Counter(map(_outcome, heard)) == {("APPROVED", None): 100, ("BUDGET_EXCEEDED", code): 1900}

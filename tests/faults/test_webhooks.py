@@ -13,6 +13,7 @@ import pytest
 from qwed.webhooks.outbox import AT_ONCE_EACH
 from qwed.webhooks.signature import verify
 from tests.support.books import Books
+from tests.support.patience import until
 from tests.support.receivers import Behaviour, Heard, Receiver, answering, dead_port, redirecting, silent
 from tests.support.server import Server
 
@@ -59,12 +60,7 @@ class Family:
 
     def wait_until(self, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The webhook once it is as wanted; what the postman has written down can only be looked for."""
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            shown = self.webhook()
-            if done(shown):
-                return shown
-        raise AssertionError(shown)
+        return until(lambda: shown if done(shown := self.webhook()) else None)
 
     def require_genuine(self, heard: Heard) -> dict[str, Any]:
         """The notice, if it is signed with our secret and says nothing of what was asked."""

@@ -62,7 +62,7 @@ class House:
             mine, theirs = (store._live.conversation(self.agent_id, "c") for store in (self.store, fresh))
             assert mine.past == theirs.past
             log = agent.organisation_id
-            assert fresh._next(log) == self.store._next(log) == fresh.log_size(log)
+            assert fresh._deciding.next(log) == self.store._deciding.next(log) == fresh.log_size(log)
             assert fresh.latest_head(log) == self.store.latest_head(log)
         finally:
             fresh.close()

@@ -21,6 +21,7 @@ from qwed_sdk.langchain import QWEDVerificationCallback
 from qwed_sdk.langchain.runs import MOST, Call, Runs
 from qwed_sdk.records import Action, Answer
 from tests.frameworks.langchain_script import SAID, TOLD, Asked, Scripted, executor, graph, scripted, toolbox
+from tests.support.patience import until
 from tests.support.provider import providing, raw
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
@@ -108,8 +109,7 @@ def test_what_waits_for_a_person_does_not_run(way: Way, agent: QWEDAgentClient, 
 
 def test_it_runs_once_a_person_approved_it_in_time(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
     def approve() -> None:
-        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == agent.agent_id]):
-            continue
+        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)

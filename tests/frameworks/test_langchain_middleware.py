@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from qwed_sdk.langchain import QWEDMiddleware
 from tests.frameworks.langchain_script import SAID, Asked, graph, scripted, toolbox
+from tests.support.patience import until
 from tests.support.provider import providing, raw
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
@@ -81,8 +82,7 @@ def test_it_runs_once_a_person_approved_it_in_time(
     way: Way, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
 ) -> None:
     def approve() -> None:
-        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == agent.agent_id]):
-            continue
+        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)

@@ -34,6 +34,7 @@ from qwed_sdk.openai_agents import QWEDGuard
 from qwed_sdk.pausing import KEPT, Recent
 from tests.frameworks.openai_agents_script import Asked, names, scripted, told, toolbox
 from tests.frameworks.slow import Slow
+from tests.support.patience import until
 from tests.support.provider import providing, raw
 
 SEARCH: Asked = ("search_web", {"query": "oslo"})
@@ -372,8 +373,7 @@ def test_it_runs_where_a_person_approves_while_it_waits(
     pause: bool, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
 ) -> None:
     def approve() -> None:
-        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == agent.agent_id]):
-            continue
+        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)

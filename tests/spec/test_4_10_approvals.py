@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.gate import GateError
 from tests.conftest import Asking
 from tests.spec.asking import (
@@ -27,6 +26,8 @@ from tests.spec.asking import (
 from tests.spec.conftest import House, People, furnished, living_in
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate
+from tests.support.patience import until
 from tests.support.wire import asked_at_once, message
 
 DAY = 86_400
@@ -350,7 +351,7 @@ def another_email(number: int) -> Json:
 @spec("2.3")
 def test_an_approval_nobody_gives_in_a_day_is_expired_and_not_rejected() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         assert _at(waiting["expires_at"]) == hands.now + DAY
@@ -370,7 +371,7 @@ def test_an_approval_nobody_gives_in_a_day_is_expired_and_not_rejected() -> None
 @spec("2.3")
 def test_an_approval_a_second_before_its_end_is_in_time() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         hands.turn(DAY - 1)
@@ -382,7 +383,7 @@ def test_an_approval_a_second_before_its_end_is_in_time() -> None:
 @spec("2.3")
 def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         hands.turn(DAY)
@@ -393,7 +394,10 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
         # Looking at a list writes nothing down.
         assert resolution["activity_id"] is None
         assert gate.get_action(agent, waiting["action_id"])["resolution"]["state"] == "expired"
-        (expired,) = (each for each in gate.get_agent_activity(agent, kind="change") if each["event"] == "expired")
+        # Nobody waits for what time settles.
+        (expired,) = until(
+            lambda: [each for each in gate.get_agent_activity(agent, kind="change") if each["event"] == "expired"]
+        )
         (written,) = gate.list_approvals(state="expired")
         assert written["resolution"] == {**resolution, "activity_id": expired["activity_id"]}
         (decision,) = gate.get_agent_activity(agent)
@@ -404,7 +408,7 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
 @spec("2.3")
 def test_what_has_run_out_a_moment_ago_reads_the_same_in_every_part_of_the_answer() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         hands.turn(DAY - 0.5)

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.engines.verdicts import Question
 from qwed.gate import Gate
 from qwed.words import Status, Verdict
@@ -15,6 +14,7 @@ from tests.conftest import Asking
 from tests.spec.asking import Json, said
 from tests.spec.sections import spec
 from tests.support.failing import Instead
+from tests.support.opening import open_gate
 
 CLAIM: Json = {"type": "verify_logic", "query": "a wrong formula"}
 WRONG = Verdict(
@@ -24,7 +24,7 @@ WRONG = Verdict(
 
 @pytest.fixture
 def gate() -> Iterator[Gate]:
-    with qwed.open() as opened:
+    with open_gate() as opened:
         yield opened
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Asking, Register
 from tests.spec.sections import spec
+from tests.support.kept import Kept
 from tests.support.server import Server
 
 TABLE = b"region,total\nEU,10\nUS,20\n"
@@ -39,7 +40,7 @@ def test_of_the_file_only_its_hash_is_kept(agent: Asking, api: httpx.Client, ser
     shown = api.get(f"/agents/{agent.agent_id}/activity").json()["activities"][0]["action"]
     encoded = base64.b64encode(file).decode()
     assert shown["parameters"]["content_base64"] == f"sha256:{hashlib.sha256(encoded.encode()).hexdigest()}"
-    kept = b"".join(each.read_bytes() for each in server.data_dir.iterdir() if each.name.startswith("qwed.db"))
+    kept = Kept(server.data_dir).bytes()
     assert encoded.encode() not in kept
     assert b"Atlantis" not in kept
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-import qwed
 from qwed.engines.pool import EnginePool
 from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import Verdicts
 from qwed.gate import Gate
-from qwed.kernel.wiring import close_services, open_services
+from qwed.kernel.wiring import close_services
 from qwed.settings import Settings
 from qwed.waiting import Ticket, done
 from qwed.words import Status, Verdict
 from tests.spec.asking import EMAIL, Json, another, said
 from tests.spec.sections import spec
 from tests.support.failing import Instead
+from tests.support.opening import open_gate, open_services
 
 
 def _ask(gate: Gate, agent: str, action: Json, step: int, options: Json | None = None) -> Json:
@@ -25,7 +25,7 @@ def _ask(gate: Gate, agent: str, action: Json, step: int, options: Json | None =
 
 @spec("9.1")
 def test_the_length_of_a_conversation_is_a_setting() -> None:
-    with qwed.open(max_steps=3) as gate:
+    with open_gate(max_steps=3) as gate:
         agent = gate.register_agent(name="a", principal_id="u").agent_id
         assert [said(_ask(gate, agent, another(step), step)) for step in (1, 2, 3)] == [("APPROVED", None)] * 3
         over = _ask(gate, agent, another(4), 4)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-import qwed
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 
 @spec("6.1", "6.2")
@@ -22,7 +22,7 @@ from tests.spec.sections import spec
     ],
 )
 def test_the_price_is_a_setting_and_the_larger_is_charged(price: int, stated: Json, charged: float) -> None:
-    with qwed.open(engine_price_usd=price) as gate:
+    with open_gate(engine_price_usd=price) as gate:
         agent = gate.register_agent(name="a", principal_id="u").agent_id
         gate.verify_action(agent, {**SUM, "cost": stated}, {"conversation_id": "c", "step_number": 1})
         assert gate.get_agent_budget(agent)["cost"]["current_daily_usd"] == charged

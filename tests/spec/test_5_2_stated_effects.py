@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.words import RISK_OF, EffectKind
 from tests.conftest import Asking
 from tests.spec.asking import SUM, Json, hash_of, said, tool_call
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 Make = Callable[..., Asking]
 READING = "mcp__shop__list_orders"
@@ -102,7 +102,7 @@ def test_a_secret_that_is_read_does_not_leave_where_leaving_is_stated(asking: Ma
 
 @spec("5.1")
 def test_an_effect_is_stated_in_process_as_well() -> None:
-    with qwed.open() as gate:
+    with open_gate() as gate:
         agent = gate.register_agent(name="a", principal_id="p", type="autonomous", permissions=ALLOWED).agent_id
         at = {"conversation_id": "c", "step_number": 1}
         assert gate.verify_tool_call(agent, READING, {}, at, effects=["SPEND"]).decision == "DENIED"

@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking, Register
 from tests.spec.asking import Json, said, tool_call
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 from tests.support.tables import rows
 
 TABLE = rows("tool_values.jsonl")
@@ -55,7 +55,7 @@ LARGE = [
 
 @pytest.fixture(scope="module")
 def gate() -> Iterator[Gate]:
-    with qwed.open() as opened:
+    with open_gate() as opened:
         yield opened
 
 
@@ -278,7 +278,7 @@ def test_an_address_is_as_grave_for_an_api_call_as_for_any_tool(asking: Make, ad
 )
 def test_a_guess_that_a_text_would_be_run_costs_no_trust_and_a_secret_does(parameters: Json, level: int) -> None:
     """Nobody said that the tool runs what it is given: it is refused for it, and the agent is not punished."""
-    with qwed.open() as gate:
+    with open_gate() as gate:
         agent = gate.register_agent(
             name="a", principal_id="p", type="autonomous", permissions={"allowed_tools": ["mcp__x__*"]}
         ).agent_id

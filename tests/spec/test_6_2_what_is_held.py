@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, UNDECIDED, WRITE, Json, action_of, said, settle
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate
 from tests.support.wire import asked_at_once, message
 
 COST, RATE, TOKENS = (("BUDGET_EXCEEDED", f"QWED-AGENT-BUDGET-00{number}") for number in (1, 2, 3))
@@ -153,7 +153,7 @@ def _spender(gate: Gate) -> tuple[str, Callable[[Json, int], Any]]:
 @spec("6.2")
 def test_expiry_frees_what_was_held() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), approval_ttl_seconds=3_600) as gate:
+    with open_gate(clock=hands.clock(), approval_ttl_seconds=3_600) as gate:
         agent, ask = _spender(gate)
         ask(_costing(1, EMAIL), 1)
         hands.turn(3_599)
@@ -166,7 +166,7 @@ def test_expiry_frees_what_was_held() -> None:
 @spec("6.2")
 def test_what_has_run_out_does_not_stand_in_the_way_of_the_decision_that_needs_it() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), approval_ttl_seconds=3_600) as gate:
+    with open_gate(clock=hands.clock(), approval_ttl_seconds=3_600) as gate:
         agent, ask = _spender(gate)
         ask(_costing(1, EMAIL), 1)
         hands.turn(3_600)
@@ -179,7 +179,7 @@ def test_what_has_run_out_does_not_stand_in_the_way_of_the_decision_that_needs_i
 @pytest.mark.parametrize("whose", ["its own", "another's"])
 def test_however_much_has_run_out_all_of_it_is_free(whose: str) -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), approval_ttl_seconds=3_600, engine_price_usd=2_500) as gate:
+    with open_gate(clock=hands.clock(), approval_ttl_seconds=3_600, engine_price_usd=2_500) as gate:
         agent, ask = _spender(gate)
         busy = agent if whose == "its own" else gate.register_agent(name="busy", principal_id="u")["agent_id"]
         for number in range(300):
@@ -193,7 +193,7 @@ def test_however_much_has_run_out_all_of_it_is_free(whose: str) -> None:
 @spec("6.2")
 def test_what_is_approved_tomorrow_is_tomorrows_and_never_above_tomorrows_limit() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), approval_ttl_seconds=7 * DAY) as gate:
+    with open_gate(clock=hands.clock(), approval_ttl_seconds=7 * DAY) as gate:
         agent, ask = _spender(gate)
         waiting = ask(_costing(0.6, EMAIL), 1)
         assert said(ask(_costing(0.4), 2)) == ("APPROVED", None)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-import qwed
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, Json, another, changes_of, refusal_of, settle
 from tests.spec.conftest import People
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate
 
 DAY = 86_400
 
@@ -116,7 +116,7 @@ def test_an_unknown_kind_is_refused(people: People, kind: str) -> None:
 @spec("7.2")
 def test_a_period_of_days_is_summed_by_the_days_it_holds() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), approval_ttl_seconds=7 * DAY) as gate:
+    with open_gate(clock=hands.clock(), approval_ttl_seconds=7 * DAY) as gate:
         agent = gate.register_agent(name="daily", principal_id="u")["agent_id"]
         first_day = datetime.fromtimestamp(hands.now, UTC).date()
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})

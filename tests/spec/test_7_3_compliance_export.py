@@ -12,7 +12,7 @@ import httpx
 import pypdf
 import pytest
 
-from qwed.gate import Gate, open_gate
+from qwed.gate import Gate
 from qwed.gate.reply import GateError
 from qwed.kernel.keeping.erasure import sweep
 from qwed.ledger import tokens, verifier
@@ -21,6 +21,7 @@ from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, another, refus
 from tests.spec.conftest import Hire, People
 from tests.spec.sections import spec
 from tests.support.clock import NOON, HandClock
+from tests.support.opening import open_gate
 
 FORMATS = {"pdf": "application/pdf", "json": "application/json", "csv": "text/csv; charset=utf-8"}
 

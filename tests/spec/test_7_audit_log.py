@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-import qwed
 from qwed.gate import GateError
 from qwed.kernel.proving.audit import ConsistencyProof, InclusionProof
 from qwed.ledger import merkle
-from qwed.store.place import FILE_NAME
 from tests.spec.asking import Json, refusal_of
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec
+from tests.support.kept import Kept
+from tests.support.opening import open_gate
 from tests.support.rfc6962 import mth, path, proof
 from tests.support.server import Server
 
@@ -306,7 +305,7 @@ def test_whoever_kept_a_head_proves_after_any_end_that_the_log_has_only_grown(tm
         acted = act(People(owner, owner, owner), 5)
         kept, before = Auditor(owner).head(), Auditor(owner).leaves()
     server.kill()
-    with qwed.open(tmp_path / "data") as gate:
+    with open_gate(tmp_path / "data") as gate:
         agent = gate.register_agent(name="in process", principal_id="p")["agent_id"]
         context = {"conversation_id": "c", "step_number": 1}
         acted.append(gate.verify_action(agent, {"type": "calculate", "query": "1+1"}, context).action_id)
@@ -336,7 +335,7 @@ def test_whoever_kept_a_head_proves_after_any_end_that_the_log_has_only_grown(tm
 
 @spec("7.1")
 def test_a_gate_shows_and_proves_its_log_as_the_server_does() -> None:
-    with qwed.open() as gate:
+    with open_gate() as gate:
         assert (gate.audit_head()["size"], gate.audit_head()["root"]) == (0, EMPTY)
         agent = gate.register_agent(name="a", principal_id="p")["agent_id"]
         context = {"conversation_id": "c", "step_number": 1}
@@ -364,7 +363,7 @@ def test_a_gate_shows_and_proves_its_log_as_the_server_does() -> None:
     ],
 )
 def test_a_gate_refuses_by_name_too(verb: str, given: Json) -> None:
-    with qwed.open() as gate:
+    with open_gate() as gate:
         gate.register_agent(name="a", principal_id="p")
         with pytest.raises(GateError) as refused:
             getattr(gate, verb)(**given)
@@ -384,12 +383,10 @@ TAMPERED: dict[str, tuple[str, str, Json]] = {
 @pytest.mark.parametrize("how", TAMPERED)
 def test_a_log_that_was_tampered_with_is_said_to_be_so(tmp_path: Path, how: str) -> None:
     statement, verb, given = TAMPERED[how]
-    with qwed.open(tmp_path) as gate:
+    with open_gate(tmp_path) as gate:
         for name in "abcd":
             gate.register_agent(name=name, principal_id="p")
-        with sqlite3.connect(tmp_path / FILE_NAME) as behind:
-            behind.execute(f"{statement} WHERE log_index IN (0, 2)")
-        behind.close()
+        Kept(tmp_path).change(f"{statement} WHERE log_index IN (0, 2)")
         with pytest.raises(GateError) as refused:
             getattr(gate, verb)(**given)
     assert (refused.value.code, refused.value.message) == (

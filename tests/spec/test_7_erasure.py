@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import sqlite3
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ import httpx
 import pytest
 from joserfc.jwk import KeySet
 
-import qwed
 from qwed.gate import Gate, GateError
 from qwed.kernel.keeping.erasure import sweep
 from qwed.ledger.vault import MASTER_FILE, VaultError
@@ -22,8 +21,12 @@ from tests.conftest import Asking
 from tests.spec.asking import EMAIL, SUM, Json, action_of, another, refusal_of, settle
 from tests.spec.sections import spec
 from tests.support.books import Books
+from tests.support.chosen import chosen
 from tests.support.clock import HandClock
 from tests.support.crawling import crawl
+from tests.support.kept import Kept
+from tests.support.opening import open_gate
+from tests.support.patience import until
 from tests.support.receipts import require_head, require_receipt, root_of
 from tests.support.receivers import dead_port
 from tests.support.server import SERVE, Server
@@ -162,14 +165,10 @@ class Told:
 
     def files(self) -> bytes:
         """Every byte of the data directory and of what the server has written about itself."""
-        kept = [file for file in self.directory.rglob("*") if file.is_file()]
-        return b"".join(file.read_bytes() for file in [*kept, self.server.log])
+        return Kept(self.directory).bytes() + self.server.log.read_bytes()
 
     def row(self, statement: str) -> Any:
-        with sqlite3.connect(f"file:{self.directory / 'qwed.db'}?mode=ro", uri=True) as connection:
-            found = connection.execute(statement).fetchall()
-        connection.close()
-        return found
+        return [tuple(row.values()) for row in Kept(self.directory).rows(statement)]
 
     def erase(self, subject: str) -> Json:
         return _ok(self.owner.post("/audit/erase", json={"subject": subject}))
@@ -528,14 +527,10 @@ def test_somebody_who_reads_the_database_meanwhile_holds_up_no_erasure_and_no_de
     told = erased.told
     answer = told.other(SUM, 1, conversation="read", subject="linus@example.com")
     (kept,) = told.row("SELECT key FROM subjects WHERE key IS NOT NULL ORDER BY created_at DESC LIMIT 1")
-    reading = sqlite3.connect(f"file:{told.directory / 'qwed.db'}?mode=ro", uri=True, isolation_level=None)
-    reading.execute("BEGIN")
-    reading.execute("SELECT count(*) FROM activities").fetchone()
-    assert told.erase("linus@example.com")["erased"] is True
-    assert told.other(SUM, 2, conversation="read")["decision"] == "APPROVED"
-    assert action_of(told.other, answer["action_id"])["content"] == "erased"
-    reading.execute("COMMIT")
-    reading.close()
+    with Kept(told.directory).being_read():
+        assert told.erase("linus@example.com")["erased"] is True
+        assert told.other(SUM, 2, conversation="read")["decision"] == "APPROVED"
+        assert action_of(told.other, answer["action_id"])["content"] == "erased"
     # The next one clears away what this one could not.
     told.other(SUM, 1, conversation="read later", subject="linus@example.com")
     assert told.erase("linus@example.com")["erased"] is True
@@ -551,7 +546,7 @@ def hands() -> HandClock:
 
 
 def _opened(place: Path, hands: HandClock, days: int = 30) -> Gate:
-    return qwed.open(place, clock=hands.clock(), content_retention_days=days)
+    return open_gate(place, clock=hands.clock(), content_retention_days=days)
 
 
 def _old(gate: Gate) -> tuple[str, dict[str, Any]]:
@@ -596,9 +591,8 @@ def test_stored_answers_and_batches_are_gone_when_their_own_time_is_over(
     tmp_path: Path, hands: HandClock, days: int
 ) -> None:
     def kept() -> list[int]:
-        store: Any = gate.services.store
         tables = ("memories", "jobs", "job_items")
-        return [store._one(f"SELECT count(*) FROM {table}", ())[0] for table in tables]
+        return [Kept(tmp_path / "data").cell(f"SELECT count(*) FROM {table}") for table in tables]
 
     with _opened(tmp_path / "data", hands, days) as gate:
         _old(gate)
@@ -638,7 +632,7 @@ def test_without_a_limit_nothing_expires(tmp_path: Path, hands: HandClock) -> No
 
 @spec("7.1")
 def test_a_request_whose_content_has_expired_cannot_be_approved(tmp_path: Path, hands: HandClock) -> None:
-    with qwed.open(
+    with open_gate(
         tmp_path / "data", clock=hands.clock(), content_retention_days=1, approval_ttl_seconds=9 * DAY
     ) as gate:
         agent = gate.register_agent(name="slow", principal_id=PRINCIPAL, trust_level=1).agent_id
@@ -658,9 +652,7 @@ def test_a_server_drops_what_is_too_old_when_it_starts(tmp_path: Path, hands: Ha
     server = Server(tmp_path / "data", QWED_CONTENT_RETENTION_DAYS="30")
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
         path = f"/agents/{agent}/actions/{told['approved'].action_id}"
-        until = time.monotonic() + 120
-        while (shown := client.get(path).json())["content"] != "expired":
-            assert time.monotonic() < until
+        shown = until(lambda: said if (said := client.get(path).json())["content"] == "expired" else None)
         assert (shown["action"], shown["decision"]) == (None, "APPROVED")
         summary = client.get(f"/agents/{agent}/activity").json()["summary"]
         assert (summary["total_actions"], summary["approved"], summary["pending"]) == (2, 1, 1)
@@ -674,23 +666,18 @@ def test_what_a_former_process_could_not_clear_away_is_cleared_at_the_next_start
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
         ask = Asking(client, _ok(client.post("/agents/register", json=_profile(PRINCIPAL))))
         ask(SUM, 1, subject=ADA)
-        reading = sqlite3.connect(f"file:{place / 'qwed.db'}?mode=ro", uri=True, isolation_level=None)
-        (key,) = reading.execute("SELECT key FROM subjects ORDER BY created_at DESC LIMIT 1").fetchone()
-        reading.execute("BEGIN")
-        reading.execute("SELECT count(*) FROM activities").fetchone()
-        assert _ok(client.post("/audit/erase", json={"subject": ADA}))["erased"] is True
-        server.kill()
-        reading.close()
-    with qwed.open(place) as gate:
-        until = time.monotonic() + 120
-        while not gate.services.store.scrubbed:
-            assert time.monotonic() < until
-        assert key not in b"".join(file.read_bytes() for file in place.iterdir())
+        key = Kept(place).cell("SELECT key FROM subjects ORDER BY created_at DESC LIMIT 1")
+        with Kept(place).being_read():
+            assert _ok(client.post("/audit/erase", json={"subject": ADA}))["erased"] is True
+            server.kill()
+    with open_gate(place) as gate:
+        until(lambda: gate.services.store.scrubbed)
+        assert key not in Kept(place).bytes()
 
 
 @spec("7.1")
 def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -> None:
-    with qwed.open(tmp_path / "data") as gate:
+    with open_gate(tmp_path / "data") as gate:
         agent = gate.register_agent(name="judged", principal_id=PRINCIPAL).agent_id
         action = {"type": "execute_sql", "query": QUERY}
         for step in (1, 2):
@@ -711,7 +698,7 @@ def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -
 def test_nothing_is_decided_without_the_key_that_everything_is_kept_under(tmp_path: Path, how: str) -> None:
     """With another one no step would be known again: P2."""
     place, there = tmp_path / "data", {"conversation_id": "c", "step_number": 1}
-    with qwed.open(place) as gate:
+    with open_gate(place) as gate:
         agent = gate.register_agent(name="kept", principal_id=PRINCIPAL).agent_id
         assert gate.verify_action(agent, SUM, there).decision == "APPROVED"
     file = place / MASTER_FILE
@@ -721,11 +708,12 @@ def test_nothing_is_decided_without_the_key_that_everything_is_kept_under(tmp_pa
     else:
         file.write_text("0" * 64 if how == "of another node" else "no key")
     with pytest.raises(VaultError, match=MASTER_FILE):
-        qwed.open(place)
-    started = subprocess.run([*SERVE, "--data-dir", str(place)], capture_output=True, text=True, timeout=60)
+        open_gate(place)
+    told = {**os.environ, **chosen.environment(place)}
+    started = subprocess.run([*SERVE, "--data-dir", str(place)], capture_output=True, text=True, timeout=60, env=told)
     assert (started.returncode, started.stderr.count("\n"), MASTER_FILE in started.stderr) == (2, 1, True)
     assert file.exists() is (how != "missing")
     file.write_text(kept)
     file.chmod(0o600)
-    with qwed.open(place) as gate:
+    with open_gate(place) as gate:
         assert gate.verify_action(agent, SUM, there).error["code"] == "QWED-AGENT-LOOP-002"

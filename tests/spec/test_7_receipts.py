@@ -9,10 +9,10 @@ import httpx
 import pytest
 from joserfc.jwk import KeySet
 
-import qwed
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, proof_of
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 from tests.support.receipts import hash_of_leaf, require_receipt, root_from, root_of
 from tests.support.server import Server
 from tests.support.wire import asked_at_once, message
@@ -178,9 +178,11 @@ def test_a_receipt_and_its_retry_are_the_same_after_a_restart(tmp_path: Path) ->
 
 
 @spec("7.1")
-@pytest.mark.parametrize("place", [":memory:", "a directory"])
+@pytest.mark.parametrize(
+    "place", [pytest.param(":memory:", marks=pytest.mark.sqlite("it alone can be kept in memory")), "a directory"]
+)
 def test_in_process_a_directory_gives_receipts_and_memory_gives_none(tmp_path: Path, place: str) -> None:
-    with qwed.open(place if place == ":memory:" else tmp_path / "data") as gate:
+    with open_gate(place if place == ":memory:" else tmp_path / "data") as gate:
         agent = gate.register_agent(name="inside", principal_id="user_1").agent_id
         context: dict[str, Any] = {"conversation_id": "c", "step_number": 1}
         answer = gate.verify_action(agent, SUM, context)

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-import qwed
 from qwed.gate import Gate, GateError
-from qwed.kernel.wiring import open_services
 from qwed.settings import settings_from
 from tests.spec.asking import EMAIL, FALSE, SUM, Json, another
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate, open_services
 from tests.support.workers import sharing
 
 DAY = 86_400
@@ -221,7 +220,7 @@ def test_what_is_refused_for_good_speaks_against(gate: Gate) -> None:
 
 @spec("8.2")
 def test_the_record_is_the_same_after_a_restart(tmp_path: Path, hands: HandClock) -> None:
-    with qwed.open(tmp_path / "data", clock=hands.clock(), **SETTINGS) as gate:
+    with open_gate(tmp_path / "data", clock=hands.clock(), **SETTINGS) as gate:
         agent = _hire(gate, trust_level=2)
         hands.turn(5 * DAY)
         gate.reduce_trust(agent, 1, "a fresh start")
@@ -229,6 +228,6 @@ def test_the_record_is_the_same_after_a_restart(tmp_path: Path, hands: HandClock
             _ask(gate, agent, another(number), options={"require_attestation": True})
         gate.reject(_ask(gate, agent, EMAIL)["approval_id"], "no")
     hands.turn(2 * DAY)
-    with qwed.open(tmp_path / "data", clock=hands.clock(), **SETTINGS) as again:
+    with open_gate(tmp_path / "data", clock=hands.clock(), **SETTINGS) as again:
         expected = {"days_active": 2, "total_actions": 4, "denied_actions": 1, "denial_rate": 0.25, "attestations": 3}
         assert _evidence(again, agent) == expected

@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.gate import Gate, GateError
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, Json, another, changes_of, refusal_of, said, settle, trust_of
 from tests.spec.conftest import House, People, furnished, living_in
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate
 from tests.support.wire import asked_at_once, message
 
 ENOUGH = 3
@@ -332,7 +332,7 @@ def _working(gate: Gate, hands: HandClock, days: int, a_day: int) -> str:
 @spec("8.2")
 def test_thirty_days_and_a_thousand_actions_are_enough_and_a_moment_less_is_not() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = _working(gate, hands, days=30, a_day=34)
         hands.turn(-1)
         with pytest.raises(GateError, match="30 days active") as refused:
@@ -349,7 +349,7 @@ def test_thirty_days_and_a_thousand_actions_are_enough_and_a_moment_less_is_not(
 @spec("8.2")
 def test_a_request_nobody_answers_runs_out_and_makes_room_for_another() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock(), trust_min_days=0, trust_min_actions=0) as gate:
+    with open_gate(clock=hands.clock(), trust_min_days=0, trust_min_actions=0) as gate:
         agent = gate.register_agent(name="patient", principal_id="user_123")["agent_id"]
         asked = gate.request_trust_change(agent, 2)
         expires_at = datetime.fromisoformat(asked["expires_at"]).timestamp()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 
-import qwed
 from qwed.gate import Gate
 from tests.conftest import Asking
 from tests.spec.asking import (
@@ -24,6 +23,7 @@ from tests.spec.asking import (
 from tests.spec.conftest import Hire, House, People
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.opening import open_gate
 from tests.support.wire import asked_at_once, message
 
 _numbers = itertools.count()
@@ -397,7 +397,7 @@ def _spending(gate: Gate) -> Callable[[], int]:
 @pytest.mark.parametrize(("seconds", "level"), [(3599, 2), (3600, 3), (3601, 3)])
 def test_an_hour_is_an_hour(seconds: int, level: int) -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         exceed = _spending(gate)
         assert exceed() == 3
         hands.turn(seconds)

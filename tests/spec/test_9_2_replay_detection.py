@@ -7,11 +7,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-import qwed
 from qwed.words.clock import DAY, Clock
 from tests.conftest import Asking
 from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, WRONG_SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 from tests.support.server import Server
 
 REPLAY = ("DENIED", "QWED-AGENT-LOOP-002")
@@ -204,7 +204,7 @@ def test_a_stored_answer_survives_a_restart(tmp_path: Path) -> None:
 @spec("9.2")
 def test_a_key_lives_for_a_day() -> None:
     now = [1_766_190_600.0]
-    with qwed.open(":memory:", clock=Clock(now=lambda: now[0])) as gate:
+    with open_gate(":memory:", clock=Clock(now=lambda: now[0])) as gate:
         agent_id = gate.register_agent(name="a", principal_id="u").agent_id
 
         def ask(step: int) -> Json:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import qwed
 from qwed_sdk import QWEDClient, QWEDRequestError
 from tests.conftest import Asking
 from tests.spec.asking import EMAIL, FALSE, SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 from tests.support.server import Server
 
 LOOP = ("DENIED", "QWED-AGENT-LOOP-003")
@@ -143,7 +143,7 @@ def test_python_values_that_json_has_not_are_rejected_in_process_and_by_the_clie
     with QWEDClient(server.owner_key, server.base_url) as client, pytest.raises(QWEDRequestError, match="no JSON"):
         client.verify_action(ask.agent_id, action, context)
     assert ask.activity()["activities"] == []
-    with qwed.open(":memory:") as gate:
+    with open_gate(":memory:") as gate:
         agent = gate.register_agent(name="a", principal_id="u").agent_id
         assert said(dict(gate.verify_action(agent, action, context))) == ("DENIED", "QWED-AGENT-STATE-004")
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-import qwed
 from qwed.gate import Gate
 from qwed.words.clock import Clock
 from tests.conftest import Asking
 from tests.spec.asking import FALSE, SUM, Json, another, said
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 PATIENCE = 60
 HERE = {"conversation_id": "conv_1", "step_number": 1}
@@ -75,7 +75,7 @@ class Held:
 
 @pytest.fixture
 def held() -> Iterator[Held]:
-    with qwed.open(":memory:") as gate:
+    with open_gate(":memory:") as gate:
         yield Held(gate)
 
 
@@ -124,7 +124,7 @@ def test_a_step_overtaken_by_a_later_one_no_longer_commits(held: Held) -> None:
 @spec("9.4")
 def test_a_holder_that_outlives_its_lease_cannot_commit() -> None:
     late = [0.0]
-    with qwed.open(":memory:", clock=Clock(monotonic=lambda: late[0])) as gate, ThreadPoolExecutor(1) as pool:
+    with open_gate(":memory:", clock=Clock(monotonic=lambda: late[0])) as gate, ThreadPoolExecutor(1) as pool:
         held = Held(gate)
         first = held.start(pool, SUM)
         late[0] += 31

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import qwed
 from qwed.gate import Gate
 from qwed.words.clock import DAY, HOUR, Clock
 from tests.conftest import Asking
 from tests.spec.asking import SUM, Json, another, said
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 START = 1_766_190_600.0  # 2025-12-20T00:30:00Z, the moment in the documents
 
@@ -28,7 +28,7 @@ def hands() -> Hands:
 
 @pytest.fixture
 def gate(hands: Hands) -> Iterator[Gate]:
-    with qwed.open(":memory:", clock=Clock(now=lambda: hands.now)) as opened:
+    with open_gate(":memory:", clock=Clock(now=lambda: hands.now)) as opened:
         yield opened
 
 

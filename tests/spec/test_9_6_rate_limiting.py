@@ -9,17 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from qwed.api.app import App
 from qwed.kernel.change import GATE, Actor
 from qwed.kernel.people.organisations import NewOrganisation, add_organisation
-from qwed.kernel.wiring import close_services, open_services
+from qwed.kernel.wiring import close_services
 from qwed.limits.allowance import LimiterError
 from qwed.settings import Settings
 from qwed.waiting import in_thread
 from tests.spec.conftest import House
 from tests.spec.sections import spec
 from tests.support.failing import Failing
+from tests.support.opening import open_gate, open_services
 from tests.support.scrape import Scrape
 from tests.support.server import Server
 
@@ -50,7 +50,7 @@ class Limited:
 
 def _owner_keys(data_dir: Path) -> Iterator[str]:
     """The owners of twenty new organisations."""
-    with qwed.open(data_dir) as gate:
+    with open_gate(data_dir) as gate:
         actor = Actor(GATE, gate.organisation_id, "owner")
         for number in range(20):
             made = in_thread(add_organisation(f"organisation {number}", actor, gate.services), 30)

@@ -12,6 +12,8 @@ import pytest
 
 import qwed
 from tests.spec.sections import spec
+from tests.support.chosen import chosen
+from tests.support.kept import Kept
 from tests.support.server import SERVE, Server
 
 POISON = "import os; os.environ['POISONED'] = '1'\n"
@@ -22,14 +24,14 @@ def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) 
     data = place / "data"
     refused = subprocess.run(
         [*command, "--data-dir", str(data)],
-        env={"PATH": os.environ["PATH"], **environment},
+        env={"PATH": os.environ["PATH"], **chosen.environment(data), **environment},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert refused.returncode != 0
     assert "listens on" not in refused.stdout
-    assert not (data / "qwed.db").exists()
+    assert not Kept(data).exists()
     assert not (data / "owner.key").exists()
     return refused.stderr
 
@@ -37,7 +39,7 @@ def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) 
 def _starts(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -> None:
     server = Server(place / "data", command, **environment)
     assert httpx.get(f"{server.base_url}/health").status_code == 200
-    assert (server.data_dir / "qwed.db").exists()
+    assert Kept(server.data_dir).exists()
     assert server.stop() == 0
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import hmac
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import pytest
 
 from qwed.api.app import App
 from qwed.gate import Gate
-from qwed.kernel.wiring import open_services
 from qwed.settings import Settings
 from qwed.store import credentials
 from tests.conftest import Asking
 from tests.spec.asking import SUM, Json, said
 from tests.spec.conftest import House
 from tests.spec.sections import spec
+from tests.support.kept import Kept
+from tests.support.opening import open_services
 from tests.support.server import Server
 
 BODY: Json = {"action": SUM, "context": {"conversation_id": "conv_1", "step_number": 1}}
@@ -297,7 +297,5 @@ def test_credentials_are_long_random_and_never_stored(tmp_path: Path) -> None:
     kept = b"".join(file.read_bytes() for file in server.data_dir.iterdir() if file.name != "owner.key")
     for secret in (*tokens, server.owner_key):
         assert secret.encode() not in kept
-    with sqlite3.connect(server.data_dir / "qwed.db") as connection:
-        digests = [row[0] for row in connection.execute("SELECT token_digest FROM agents")]
-    connection.close()
+    digests = [bytes(row["token_digest"]) for row in Kept(server.data_dir).rows("SELECT token_digest FROM agents")]
     assert sorted(digests) == sorted(map(credentials.digest_of, tokens))

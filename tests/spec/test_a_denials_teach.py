@@ -18,6 +18,7 @@ from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, Json, another, refusal_
 from tests.spec.conftest import House, People, furnished, living_in
 from tests.spec.scene import SECRET, STATE, Scene, raw, require_discretion
 from tests.spec.sections import spec
+from tests.support.kept import Kept
 from tests.support.server import Server
 
 
@@ -317,9 +318,8 @@ def test_a_refusal_by_the_settings_teaches(tmp_path: Path, code: E) -> None:
         assert error["check"] == code.check
 
 
-def _lose_the_store(server: Server, _held: ExitStack) -> None:
-    for file in server.data_dir.glob("qwed.db*"):
-        file.unlink()
+def _lose_the_store(server: Server, held: ExitStack) -> None:
+    held.enter_context(Kept(server.data_dir).out_of_reach())
 
 
 def _take_the_only_place(server: Server, held: ExitStack) -> None:

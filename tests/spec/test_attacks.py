@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-import qwed
 from tests.conftest import Asking
 from tests.spec.asking import SUM, Json, hash_of, question, said, tool_call
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 Make = Callable[..., Asking]
 
@@ -106,7 +106,7 @@ def test_no_spelling_of_a_dangerous_tool_escapes_its_list(api: httpx.Client, nam
 @spec("4.1")
 def test_an_action_changed_after_it_was_asked_about_changes_no_later_answer() -> None:
     """In process the caller keeps the very objects: what was read of them must be our own."""
-    with qwed.open(":memory:") as gate:
+    with open_gate(":memory:") as gate:
         free = gate.register_agent(name="free", principal_id="u")
         held = gate.register_agent(name="held", principal_id="u", permissions={"allowed_paths": ["/srv"]})
         parameters = {"path": "/etc/attacked"}
@@ -118,7 +118,7 @@ def test_an_action_changed_after_it_was_asked_about_changes_no_later_answer() ->
 
 @spec("4.1")
 def test_a_statement_changed_after_it_was_asked_about_is_still_judged_by_its_own_words() -> None:
-    with qwed.open(":memory:") as gate:
+    with open_gate(":memory:") as gate:
         blocked = gate.register_agent(name="b", principal_id="u", permissions={"blocked_tools": ["query_data"]})
         other = gate.register_agent(name="o", principal_id="u")
         parameters = {"query": "DROP TABLE attacked"}

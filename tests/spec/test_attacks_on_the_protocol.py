@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-import qwed
 from qwed.gate import Gate, GateError
 from qwed.store.changes import notice_statements
 from qwed.store.protocol import Notice
@@ -24,6 +23,9 @@ from tests.spec.asking import EMAIL, SUM, WRITE, Json, action_of, another, refus
 from tests.spec.conftest import House, People
 from tests.spec.sections import spec
 from tests.support.clock import HandClock
+from tests.support.kept import Kept
+from tests.support.opening import open_gate
+from tests.support.patience import until
 from tests.support.scrape import Scrape
 from tests.support.server import Server
 from tests.support.stores import Shop
@@ -79,8 +81,9 @@ def test_a_stranger_cannot_make_us_read_a_third_of_a_million_values(house: House
 
 
 @spec("7.2")
+@pytest.mark.sqlite("the pages of a file are read over one connection, which one reader holds at a time")
 def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
-    with qwed.open(tmp_path / "data") as gate:
+    with open_gate(tmp_path / "data") as gate:
         agent = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
         # A change makes the next decision look for what has run out.
         gate.suspend_agent(agent, reason="a look")
@@ -112,6 +115,7 @@ def test_a_page_of_approvals_is_no_larger_than_a_page_of_activities(people: Peop
 
 
 @spec("2.3")
+@pytest.mark.sqlite("the steps of its virtual machine are counted")
 def test_a_notice_costs_as_much_whether_ten_or_ten_thousand_wait(tmp_path: Path) -> None:
     Shop("file", tmp_path, HandClock()).store.close()
 
@@ -134,7 +138,7 @@ def test_a_notice_costs_as_much_whether_ten_or_ten_thousand_wait(tmp_path: Path)
 @spec("6.1")
 def test_an_agent_cannot_count_its_own_record_out_of_reach() -> None:
     hands = HandClock()
-    with qwed.open(clock=hands.clock()) as gate:
+    with open_gate(clock=hands.clock()) as gate:
         agent = gate.register_agent(name="a", principal_id="user_1", trust_level=2)["agent_id"]
         for _day in range(3):
             for _ in range(4_000):
@@ -218,11 +222,9 @@ def test_nobody_is_told_that_it_is_stopped_before_that_is_durable(tmp_path: Path
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "user_1"}).json()["agent_id"]
         stop = message(path.format(agent=agent), {"reason": "stop"}, {"x-api-key": server.owner_key})
-        file, elsewhere = server.data_dir / "qwed.db", server.data_dir / "elsewhere"
-        file.rename(elsewhere)
-        heard = [each for _ in range(6) for each in asked_at_once(server.base_url, [stop] * 16, 16)]
-        elsewhere.rename(file)
-        status = owner.get(f"/agents/{agent}").json()["status"]
+        with Kept(server.data_dir).out_of_reach():
+            heard = [each for _ in range(6) for each in asked_at_once(server.base_url, [stop] * 16, 16)]
+        status = until(lambda: owner.get(f"/agents/{agent}").json().get("status"))
     server.stop()
     assert status == "active"
     assert {each.status for each in heard if each is not None} == {503}
@@ -278,7 +280,7 @@ def hands() -> HandClock:
 @pytest.fixture
 def gate(hands: HandClock) -> Iterator[Gate]:
     """A day and twenty actions are enough here."""
-    with qwed.open(clock=hands.clock(), trust_min_days=1, trust_min_actions=20) as opened:
+    with open_gate(clock=hands.clock(), trust_min_days=1, trust_min_actions=20) as opened:
         yield opened
 
 

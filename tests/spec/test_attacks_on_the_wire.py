@@ -1,9 +1,10 @@
 """What the worst caller sends: requests that are odd, unclear, endless or hard, and places that are not outside."""
 
 import json
+import select
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,8 +19,9 @@ from tests.spec.sections import spec
 from tests.support.server import Server
 from tests.support.wire import message
 
-PATIENCE = 8.0
-"""Seconds a hostile request may keep anyone waiting on a busy machine; what it is about takes far longer."""
+AT_ONCE = 8.0
+"""Seconds of the processor that a hostile request may take; what it is about takes far longer."""
+PATIENCE = 120
 
 
 # Whoever asks oddly is refused in order, and never with a 500.
@@ -195,6 +197,13 @@ def hostage(tmp_path: Path) -> Iterator[Server]:
     running.kill()
 
 
+@contextmanager
+def _at_once(hostage: Server) -> Iterator[None]:
+    before = hostage.spent()
+    yield
+    assert hostage.spent() - before < AT_ONCE
+
+
 def _asked_by(hostage: Server, action: Json, **fields: Any) -> Json:
     headers = {"X-API-Key": hostage.owner_key}
     with httpx.Client(base_url=hostage.base_url, headers=headers, timeout=PATIENCE) as client:
@@ -208,7 +217,8 @@ def _asked_by(hostage: Server, action: Json, **fields: Any) -> Json:
 def test_a_stranger_with_many_keys_and_one_twice_is_refused_at_once(hostage: Server, many: int, status: int) -> None:
     members = ",".join(f'"{number:06x}":0' for number in range(many))
     text = f'{{{members},"{many - 1:06x}":1}}'
-    response = httpx.post(f"{hostage.base_url}/agents/x/verify", content=text, timeout=PATIENCE)
+    with _at_once(hostage):
+        response = httpx.post(f"{hostage.base_url}/agents/x/verify", content=text, timeout=PATIENCE)
     assert response.status_code == status
 
 
@@ -216,14 +226,17 @@ def test_a_stranger_with_many_keys_and_one_twice_is_refused_at_once(hostage: Ser
 @pytest.mark.parametrize("piece", ["token:", "api_key:"])
 def test_what_only_looks_like_a_list_of_secrets_is_read_at_once(hostage: Server, piece: str) -> None:
     texts = [piece * 3_000 for _ in range(40)]
-    assert _asked_by(hostage, tool_call("log_message", m=texts))["decision"] in ("DENIED", "PENDING", "APPROVED")
+    with _at_once(hostage):
+        answer = _asked_by(hostage, tool_call("log_message", m=texts))
+    assert answer["decision"] in ("DENIED", "PENDING", "APPROVED")
 
 
 @spec("5.1")
 def test_a_command_with_many_files_is_held_to_many_paths_at_once(hostage: Server) -> None:
     files = " ".join(f"{number:x}" for number in range(3_500))
     permissions = {"allowed_paths": [f"/srv/d{number}" for number in range(100)]}
-    answer = _asked_by(hostage, {"type": "shell_command", "query": f"cat {files}"}, permissions=permissions)
+    with _at_once(hostage):
+        answer = _asked_by(hostage, {"type": "shell_command", "query": f"cat {files}"}, permissions=permissions)
     assert answer["decision"] in ("DENIED", "PENDING", "APPROVED")
 
 
@@ -246,11 +259,15 @@ def test_an_agent_with_hard_questions_does_not_hold_up_another(hostage: Server) 
         client.post(f"/agents/{hostile}/verify", json=question({"type": "execute_sql", "query": "SELECT a FROM t"}))
 
     with ExitStack() as held:
-        for tag in "lmnopq":
+        lines = [_line(held, hostage) for _ in range(6)]
+        for tag, line in zip("lmnopq", lines, strict=True):
             hard = question({"type": "verify_logic", "query": _pigeons(tag)}, conversation=tag)
-            _line(held, hostage).sendall(message(f"/agents/{hostile}/verify", hard, headers))
+            line.sendall(message(f"/agents/{hostile}/verify", hard, headers))
         answer = _asked_by(hostage, {"type": "execute_sql", "query": "SELECT b FROM t"})
+        answered = select.select(lines, [], [], 0)[0]
     assert answer["decision"] == "APPROVED"
+    # It came after them all, and did not wait for them all.
+    assert len(answered) < len(lines) - 1
 
 
 # Where one request ends, and where a webhook may lead.

@@ -10,11 +10,12 @@ import pytest
 
 from qwed.api.app import App
 from qwed.engines.pool import PoolFull
-from qwed.kernel.wiring import Opened, close_services, open_services
+from qwed.kernel.wiring import Opened, close_services
 from qwed.settings import Settings
 from tests.spec.asking import Json, said
 from tests.spec.sections import spec
 from tests.support.failing import Failing
+from tests.support.opening import open_services
 
 HARD: Json = {"type": "verify_logic", "query": "x > 1"}
 

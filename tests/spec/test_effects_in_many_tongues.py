@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-import qwed
 from qwed.engines import sql
 from qwed.engines.protocol import EngineRequest
 from qwed.gate import Gate
 from qwed.guards import javascript_code, python_code, shell
 from qwed.words import Effect, EffectKind, Risk, risk_of
 from tests.spec.sections import spec
+from tests.support.opening import open_gate
 
 RISKS = {
     "read": Risk.LOW,
@@ -100,7 +100,7 @@ def test_a_deed_has_its_risk_in_every_language(tongue: str, deed: str) -> None:
 
 @pytest.fixture(scope="module")
 def gate() -> Iterator[Gate]:
-    with qwed.open() as opened:
+    with open_gate() as opened:
         yield opened
 
 

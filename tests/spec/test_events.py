@@ -23,7 +23,7 @@ from tests.support.scrape import Scrape
 from tests.support.server import SERVE, Server
 
 Listen = Callable[..., Ear]
-NARROW = (sys.executable, str(Path(narrow_server.__file__)), *SERVE[3:])
+NARROW = (sys.executable, "-m", narrow_server.__name__, *SERVE[3:])
 MARK = "an unmistakable word"
 VIOLATION = {"type": "execute_code", "code": f"import os\nos.system('{MARK}')"}
 _ALWAYS = {"type", "index", "at", "agent_id", "activity_id"}

@@ -5,12 +5,11 @@ import hashlib
 import io
 import itertools
 import json
+import os
 import re
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -22,8 +21,10 @@ import pytest
 from qwed.words import sha256_of
 from tests.conftest import Asking
 from tests.spec.sections import spec
+from tests.support.chosen import chosen
 from tests.support.ears import Ear
 from tests.support.figures import Figure, campaign
+from tests.support.kept import Kept
 from tests.support.receivers import Receiver, answering
 from tests.support.server import Server
 from tests.support.tables import rows
@@ -567,7 +568,7 @@ def _attacked(place: Path, at_once: int) -> Aftermath:
         told,
         outside,
         printed,
-        [*_files(server.data_dir), *_cells(server.data_dir)],
+        [*_files(server.data_dir), *Kept(server.data_dir).tables()],
     )
 
 
@@ -585,34 +586,21 @@ def _events(attack: Attack) -> bytes:
 
 def _export(server: Server) -> bytes:
     command = [sys.executable, "-m", "qwed.cli", "audit", "export", "--payloads", "--data-dir", str(server.data_dir)]
-    done = subprocess.run([*command, "--organisation", _first(server)], capture_output=True, check=True)
+    environment = {**os.environ, **chosen.environment(server.data_dir)}
+    done = subprocess.run(
+        [*command, "--organisation", _first(server)], capture_output=True, check=True, env=environment
+    )
     assert b'"payload"' in done.stdout
     return done.stdout + done.stderr
 
 
 def _first(server: Server) -> str:
-    with closing(sqlite3.connect(f"file:{_database(server.data_dir)}?mode=ro", uri=True)) as database:
-        ids = database.execute("SELECT organisation_id FROM organisations ORDER BY created_at LIMIT 1").fetchone()
-    return str(ids[0])
-
-
-def _database(data_dir: Path) -> Path:
-    (found,) = (file for file in data_dir.iterdir() if file.read_bytes()[:15] == b"SQLite format 3")
-    return found
+    first = "SELECT organisation_id FROM organisations ORDER BY created_at LIMIT 1"
+    return str(Kept(server.data_dir).cell(first))
 
 
 def _files(data_dir: Path) -> Iterator[tuple[str, bytes]]:
     yield from ((file.name, file.read_bytes()) for file in sorted(data_dir.rglob("*")) if file.is_file())
-
-
-def _cells(data_dir: Path) -> Iterator[tuple[str, bytes]]:
-    """Every table, cell by cell: a page of a file may end within a text."""
-    with closing(sqlite3.connect(_database(data_dir))) as database:
-        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for name in names:
-            cells = itertools.chain.from_iterable(database.execute(f'SELECT * FROM "{name}"'))
-            texts = (cell if isinstance(cell, bytes) else str(cell).encode() for cell in cells)
-            yield f"table {name}", b"\n".join(texts)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from tests.conftest import Asking
 from tests.spec.asking import Json
 from tests.spec.sections import spec
 from tests.spec.test_verify_endpoints import FALSE, MEMBERS, TRUE
+from tests.support.patience import until
 from tests.support.tables import DATA
 
 DEADLINE = {"signing_date": "2026-01-15", "term": "30 business days", "claimed_deadline": "2026-03-02"}
@@ -227,8 +228,8 @@ def test_items_of_a_batch_name_their_checks(api: httpx.Client) -> None:
     items.append({"type": "legal", "params": {"operation": "deadline", **DEADLINE}})
     items.append({"type": "legal", "operation": "divorce"})
     job = api.post("/verify/batch", json={"items": items}).json()
-    while job["status"] in ("pending", "processing"):
-        job = api.get(f"/verify/batch/{job['job_id']}").json()
+    path = f"/verify/batch/{job['job_id']}"
+    job = until(lambda: said if (said := api.get(path).json())["status"] not in ("pending", "processing") else None)
     statuses = [item["result"]["status"] for item in job["items"]]
     assert statuses == ["VERIFIED"] * 4 + ["FAILED"] * 4 + ["VERIFIED", "BLOCKED"]
     assert [item["type"] for item in job["items"][:4]] == [*HOLDS]

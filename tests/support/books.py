@@ -1,6 +1,5 @@
 """Read a data directory that nobody is using, and check that what it says is one story."""
 
-import sqlite3
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Callable
@@ -14,9 +13,9 @@ from qwed.kernel.answer import HTTP
 from qwed.ledger.keyring import JWKS_FILE
 from qwed.ledger.vault import MASTER_FILE, Master, SubjectKey, existing_master
 from qwed.ledger.verifier import Tree, leaf_hash, public_keys, read_head
-from qwed.store.place import FILE_NAME
 from qwed.words import ErrorCode
 from qwed.words.clock import DAY
+from tests.support.kept import Kept
 
 COMMITTED = ("APPROVED", "CORRECTED", "PENDING")
 WINDOW = 100
@@ -60,17 +59,18 @@ class Change(NamedTuple):
 
 
 class Books:
-    """Everything that is kept, as it lies on disk."""
+    """Everything that is kept, as it lies on disk, or in the database whose keys lie in the directory."""
 
-    def __init__(self, directory: Path) -> None:
-        with sqlite3.connect(directory / FILE_NAME) as connection:
-            connection.row_factory = sqlite3.Row
+    def __init__(self, directory: Path, database_url: str = "") -> None:
+        with Kept(directory, database_url).connected() as connection:
             kept = connection.execute("SELECT * FROM activities ORDER BY sequence").fetchall()
             self.log = [(row["organisation_id"], row["log_index"], row["event"]) for row in kept]
             self.leaves = [(row["organisation_id"], row["leaf"], row["nodes"]) for row in kept]
             self.heads = [dict(row) for row in connection.execute("SELECT * FROM heads ORDER BY size")]
             subjects = connection.execute("SELECT subject_id, key FROM subjects").fetchall()
-            vault = _Vault(existing_master(directory / MASTER_FILE), {row[0]: row[1] for row in subjects})
+            vault = _Vault(
+                existing_master(directory / MASTER_FILE), {row["subject_id"]: row["key"] for row in subjects}
+            )
             self._named = vault.master.fingerprint
             self.jwks = msgspec.json.decode((directory / JWKS_FILE).read_bytes())
             self.activities = [_activity(row, vault) for row in kept if not row["event"]]
@@ -88,7 +88,6 @@ class Books:
             self.executions = [dict(row) for row in connection.execute("SELECT * FROM executions")]
             self.memories = [dict(row) for row in connection.execute("SELECT * FROM memories")]
             self.outbox = [dict(row) for row in connection.execute("SELECT * FROM outbox")]
-        connection.close()
 
     def committed(self) -> list[Activity]:
         return [activity for activity in self.activities if activity.decision in COMMITTED]
@@ -134,7 +133,7 @@ class Books:
             assert nodes.startswith(hashed.hex())
         for row in self.heads:
             place = row["organisation_id"], row["size"]
-            head = read_head(_said_by(row["signature"]), keys)
+            head = read_head(said_by(row["signature"]), keys)
             assert (head.log_id, head.size, head.root) == (*place, roots[place])
         assert {row["organisation_id"]: row["size"] for row in self.heads} == {
             name: tree.size for name, tree in trees.items()
@@ -356,7 +355,7 @@ def _object(text: str) -> dict[str, Any]:
     return read
 
 
-def _said_by(signature: str) -> dict[str, Any]:
+def said_by(signature: str) -> dict[str, Any]:
     """The head that is kept as its signature alone."""
     payload = signature.split(".")[1]
     said: dict[str, Any] = msgspec.json.decode(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

@@ -17,6 +17,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Tool
 
+from tests.support.patience import until
+
 COMMAND = str(Path(sys.executable).with_name("qwed-mcp"))
 TRUSTED = {"QWED_MCP_TRUSTED_CODE_EXECUTION": "true", "QWED_MCP_SANDBOX": "none"}
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
@@ -55,11 +57,7 @@ class Session:
 
     def ended(self, job_id: str) -> CallToolResult:
         """What came of a job, asked until it has ended."""
-        for _ in range(10_000):
-            found = self.status(job_id)
-            if not text(found).endswith("..."):
-                return found
-        raise AssertionError(f"{job_id} has not ended")
+        return until(lambda: None if text(found := self.status(job_id)).endswith("...") else found)
 
 
 def text(result: CallToolResult) -> str:

@@ -2,9 +2,7 @@
 
 import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
 from tests.support.mcp_upstream import BEGUN, CANCELLED
+from tests.support.patience import until
 
 T = TypeVar("T")
 PROXY = (str(Path(sys.executable).with_name("qwed-mcp")), "proxy")
@@ -73,17 +72,6 @@ class Session:
         until(lambda: self.log.read_text().count(BEGUN) > begun)
         call.cancel()
         until(lambda: self.log.read_text().count(CANCELLED) > cancelled)
-
-
-def until(holds: Callable[[], T | None], seconds: float = 60) -> T:
-    """What comes about in another process, which is not kept from its work by how often this one looks."""
-    ends, tick = time.monotonic() + seconds, threading.Event()
-    while time.monotonic() < ends:
-        found = holds()
-        if found:
-            return found
-        tick.wait(0.002)
-    raise AssertionError("it did not come about")
 
 
 def text_of(result: CallToolResult) -> str:

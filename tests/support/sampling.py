@@ -1,7 +1,6 @@
 """Are the examples of the API document true? Sends each, with the ids of this server in place of the printed ones."""
 
 import re
-import time
 from typing import Any
 
 import httpx
@@ -10,6 +9,7 @@ import msgspec
 from qwed.api.examples import Example
 from qwed.api.routes import Route
 from tests.support.answers import answer_to
+from tests.support.patience import until
 
 OWNER_KEY = "qwed_live_4f9d27c1a0b35e86_the-key-that-the-first-start-wrote-down"
 """What the examples print where the owner's key stands."""
@@ -38,10 +38,7 @@ class Sampler:
 
     def wait_until_ready(self) -> None:
         """Return when every part of the server is there; it has no other way to say so than to be asked."""
-        deadline = time.monotonic() + 60
-        while self._client.get("/ready").status_code != 200:
-            assert time.monotonic() < deadline, "the server is not ready"
-            time.sleep(0.05)
+        until(lambda: self._client.get("/ready").status_code == 200)
 
     def send(self, route: Route, example: Example) -> httpx.Response:
         """The answer this server gives to the example's request."""

@@ -4,6 +4,8 @@ import httpx
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.patience import until
+
 
 def families(text: str) -> dict[str, Metric]:
     """By the name that the code and the documentation use."""
@@ -37,7 +39,4 @@ class Scrape:
 
     def wait_until(self, name: str, expected: float) -> None:
         """Ask until it is so; what is waited for happens within seconds, or never."""
-        for _ in range(5_000):
-            if self.value(name) == expected:
-                return
-        raise AssertionError(f"{name} did not become {expected}: {self.value(name)}")
+        until(lambda: self.value(name) == expected)

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.chosen import chosen
+from tests.support.nursery import Born, born, can_be_born
+
 SERVE = (sys.executable, "-m", "qwed.cli", "serve", "--port", "0")
 _LISTENS = re.compile(r"listens on (http://\S+)")
 _KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "TMPDIR")
@@ -16,18 +19,19 @@ _KEPT = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "TMPDIR")
 class Server:
     """Started when made; `stop` asks, `kill` does not."""
 
-    def __init__(self, data_dir: Path, command: Sequence[str] = SERVE, **settings: str) -> None:
+    def __init__(self, data_dir: Path, command: Sequence[str] = SERVE, *, anew: bool = False, **settings: str) -> None:
+        """With `anew` in an interpreter that starts for it, which is otherwise done where something depends on it."""
         self.data_dir = data_dir
         self.log = data_dir.parent / f"{data_dir.name}.log"
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | settings
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment |= chosen.environment(data_dir) | settings
+        whole = [*command, "--data-dir", str(data_dir)]
         with self.log.open("a") as log:
-            self.process = subprocess.Popen(
-                [*command, "--data-dir", str(data_dir)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                text=True,
-            )
+            self.process: subprocess.Popen[str] | Born
+            if anew or not can_be_born(whole, environment):
+                self.process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=log, env=environment, text=True)
+            else:
+                self.process = born(whole, environment, log)
         self.base_url = self._wait_until_it_listens()
 
     def _wait_until_it_listens(self) -> str:
@@ -44,6 +48,11 @@ class Server:
     @property
     def owner_key(self) -> str:
         return (self.data_dir / "owner.key").read_text().strip()
+
+    def spent(self) -> float:
+        """Seconds of the processor that it has used itself, which no other work on this machine adds to."""
+        figures = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, figures[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> int:
         """Ask it to end, wait until it has."""

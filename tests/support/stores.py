@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.store import rows
@@ -15,15 +17,30 @@ from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Step
 from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
 from qwed.store.place import FILE_NAME
-from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Reservation, Settled, Settlement
+from qwed.store.protocol import (
+    MOVED,
+    Activity,
+    Change,
+    Link,
+    Memory,
+    Moved,
+    Notice,
+    Reservation,
+    Settled,
+    Settlement,
+    Wanted,
+)
 from qwed.store.sqlite import MEMORY, SqliteStore
 from qwed.store.usage import NOTHING, Charge
+from qwed.waiting import Ticket
 from qwed.words import Decision, ErrorCode, Trust
 from tests.support.clock import HandClock
 
 ORGANISATION = "org_1"
 CENT = Charge(cost=10_000, tokens=10, requests=1)
-KINDS = ("memory", "file")
+KINDS = ("memory", "file", "postgres")
+LASTING = ("file", "postgres")
+"""Kinds that live through a restart."""
 
 _numbers = itertools.count(1)
 KEYRING = fresh_keyring()
@@ -70,9 +87,12 @@ class Shop:
         self.hands = hands
         self.settings = settings
         self.store: Any = self._open()
-        self.store.add_organisation(ORGANISATION, "default", hands.now, owner_key()).block(30)
+        self._found()
 
-    def _open(self) -> SqliteStore:
+    def _found(self) -> None:
+        self.store.add_organisation(ORGANISATION, "default", self.hands.now, owner_key()).block(30)
+
+    def _open(self) -> Any:
         place = MEMORY if self.kind == "memory" else self.directory
         clock = self.hands.clock()
         return SqliteStore(place, clock=clock, sequencer=Sequencer(KEYRING, clock), **self.settings)
@@ -92,7 +112,13 @@ class Shop:
     def change(self, *parts: Part, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any) -> Any:
         """Make a change of these parts; its place in the log, or the conflict."""
         outcome = self.store.change(self.change_of(*parts, agent_id=agent_id, notices=notices, **more))
-        return outcome if isinstance(outcome, Conflict) else outcome.block(30).log_index
+        kept = self.outcome(outcome)
+        return kept if isinstance(kept, Conflict) else kept.log_index
+
+    @staticmethod
+    def outcome(asked: Any) -> Any:
+        """What became of something that was submitted: refused at once, or when its turn had come, or done."""
+        return asked.block(30) if isinstance(asked, Ticket) else asked
 
     def change_of(
         self,
@@ -122,9 +148,10 @@ class Shop:
         decision: Decision = Decision.APPROVED,
         charge: Charge = NOTHING,
         **more: Any,
-    ) -> Settled | ErrorCode:
-        outcome = self.store.settle(self.settlement(agent, reservation, decision, charge, **more))
-        return outcome if isinstance(outcome, ErrorCode) else outcome.block(30)
+    ) -> Settled | ErrorCode | Moved:
+        outcome = self.outcome(self.store.settle(self.settlement(agent, reservation, decision, charge, **more)))
+        assert isinstance(outcome, Settled | ErrorCode | Moved)
+        return outcome
 
     def settlement(
         self,
@@ -208,6 +235,15 @@ class Shop:
         self.store.release(reservation)
         return outcome
 
+    def late(self, code: ErrorCode) -> ErrorCode | Moved:
+        """What a decision is told that others overtook: why, or that it is to be walked through again to find out."""
+        return code
+
+    def next_index(self, organisation_id: str = ORGANISATION) -> int:
+        """Where the next leaf would stand, as far as the store has accepted what it was given."""
+        index: int = self.store._deciding.next(organisation_id)
+        return index
+
     def spent(self, agent: Agent) -> Any:
         return self.store.spent(agent.agent_id, self.hands.now)
 
@@ -218,6 +254,15 @@ class Shop:
         connection.execute("PRAGMA query_only = ON")
         yield
         connection.execute("PRAGMA query_only = OFF")
+
+    @contextmanager
+    def troubled(self, table: str) -> Iterator[None]:
+        """Nothing can be put into a table."""
+        connection = self.store._writer._connection
+        trouble = f"BEFORE INSERT ON main.{table} BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
+        connection.execute(f"CREATE TEMP TRIGGER trouble {trouble}")
+        yield
+        connection.execute("DROP TRIGGER temp.trouble")
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -231,9 +276,96 @@ class Shop:
             other.close()
 
 
-def opened(kind: str, tmp_path: Path, *agents: Agent) -> Iterator[Shop]:
+class SharedShop(Shop):
+    """The same over PostgreSQL; of two on one database, each is a process of its own to the other."""
+
+    def __init__(self, url: str, hands: HandClock, *, founds: bool = True, **settings: Any) -> None:
+        self.url = url
+        self._founds = founds
+        super().__init__("postgres", Path(), hands, **settings)
+
+    def _open(self) -> Any:
+        from qwed.store.postgres.store import PostgresStore
+
+        clock = self.hands.clock()
+        return PostgresStore(self.url, clock=clock, sequencer=Sequencer(KEYRING, clock), **self.settings)
+
+    def _found(self) -> None:
+        if self._founds:
+            super()._found()
+
+    def beside(self, **settings: Any) -> "SharedShop":
+        """Another process on the same database."""
+        return SharedShop(self.url, self.hands, founds=False, **{**self.settings, **settings})
+
+    def reopened(self) -> "Shop":
+        self.store.close()
+        self.store = self._open()
+        return self
+
+    def late(self, _code: ErrorCode) -> ErrorCode | Moved:
+        return MOVED
+
+    def next_index(self, organisation_id: str = ORGANISATION) -> int:
+        index: int = self.store.leaves(organisation_id)
+        return index
+
+    def freshen(self, agent_id: str = "agent_1", conversation: str = "c", key: str | None = None) -> None:
+        """What a request does before it looks at anything."""
+        memory = None if key is None else (agent_id, key)
+        wanted = Wanted(agent_id=agent_id, conversations=((agent_id, conversation),), memory=memory, spends=True)
+        self.store.freshen(wanted).block(30)
+
+    @contextmanager
+    def troubled(self, table: str) -> Iterator[None]:
+        import psycopg
+
+        fails = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE io_error; END'"
+        with psycopg.connect(self.url, autocommit=True) as other:
+            other.execute(fails)
+            other.execute(f"CREATE TRIGGER fail BEFORE INSERT ON {table} EXECUTE FUNCTION fail()".encode())
+            yield
+            other.execute("DROP FUNCTION fail CASCADE")
+
+    @contextmanager
+    def broken(self) -> Iterator[None]:
+        from qwed.store.postgres.lines import WRITING, Line, Patience
+
+        lines, writing = self.store._lines, self.store._writing
+        real = lines.reach
+
+        def reach(patience: Patience) -> Line:
+            line: Line = real(patience)
+            if patience is WRITING:
+                line.execute("SET default_transaction_read_only = on")
+            return line
+
+        lines.reach, writing._seat._since = reach, -1
+        yield
+        lines.reach, writing._seat._since = real, -1
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Keeps every writer from committing: it waits for the log that another connection holds."""
+        import psycopg
+
+        with psycopg.connect(self.url) as other:
+            other.execute("LOCK TABLE logs, subjects, outbox, jobs, job_items, meta IN EXCLUSIVE MODE")
+            yield
+
+
+def place_of(kind: str, request: pytest.FixtureRequest) -> Path | str:
+    """Where a store of that kind is opened."""
+    found: Path | str = request.getfixturevalue("empty" if kind == "postgres" else "tmp_path")
+    return found
+
+
+def opened(kind: str, place: Path | str, *agents: Agent, **settings: Any) -> Iterator[Shop]:
     """A shop in which these agents are known, until the test ends."""
-    shop = Shop(kind, tmp_path / "data", HandClock())
+    if isinstance(place, str):
+        shop: Shop = SharedShop(place, HandClock(), **settings)
+    else:
+        shop = Shop(kind, place / "data", HandClock(), **settings)
     for agent in agents:
         shop.register(agent)
     yield shop

@@ -10,7 +10,8 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-_GONE = (ConnectionError, asyncio.IncompleteReadError, OSError)
+GONE = (ConnectionError, asyncio.IncompleteReadError, OSError)
+"""What is raised where whoever should answer is no more."""
 
 
 class Heard(NamedTuple):
@@ -43,6 +44,10 @@ class Line:
         self._writer.close()
 
 
+Places = str | Sequence[str]
+"""Where a server listens, or several that are one to whoever asks: connections are shared out among them."""
+
+
 async def dial(base_url: str) -> Line:
     place = urlsplit(base_url)
     assert place.hostname is not None
@@ -58,20 +63,21 @@ def message(path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> b
 
 
 def asked_at_once(
-    base_url: str, messages: Sequence[bytes], lines: int, on_answer: Callable[[int], None] | None = None
+    places: Places, messages: Sequence[bytes], lines: int, on_answer: Callable[[int], None] | None = None
 ) -> list[Heard | None]:
     """Every answer in the order of the messages, over so many connections; None where the server was gone.
 
     All connections are open before the first message leaves. `on_answer` is told how many answers have come so far,
     on the event loop and from none on.
     """
-    return asyncio.run(_ask_all(base_url, messages, lines, on_answer))
+    urls = [places] if isinstance(places, str) else places
+    return asyncio.run(_ask_all(urls, messages, lines, on_answer))
 
 
 async def _ask_all(
-    base_url: str, messages: Sequence[bytes], count: int, on_answer: Callable[[int], None] | None
+    urls: Sequence[str], messages: Sequence[bytes], count: int, on_answer: Callable[[int], None] | None
 ) -> list[Heard | None]:
-    lines = [await dial(base_url) for _ in range(min(count, len(messages)))]
+    lines = [await dial(urls[number % len(urls)]) for number in range(min(count, len(messages)))]
     heard: list[Heard | None] = [None] * len(messages)
     answers = itertools.count()
 
@@ -83,7 +89,7 @@ async def _ask_all(
         for place in range(number, len(messages), len(lines)):
             try:
                 heard[place] = await lines[number].ask(messages[place])
-            except _GONE:
+            except GONE:
                 return
             tell()
 
@@ -102,12 +108,12 @@ class Clients:
         self._count = count
         self._lines = lines
 
-    def ask(self, base_url: str, messages: Sequence[bytes]) -> list[Heard | None]:
+    def ask(self, places: Places, messages: Sequence[bytes]) -> list[Heard | None]:
         """Every answer in the order of the messages; None where the server was gone."""
         count = self._count
         shares = [messages[client::count] for client in range(count)]
         heard: list[Heard | None] = [None] * len(messages)
-        answers = self._processes.map(asked_at_once, [base_url] * count, shares, [self._lines] * count)
+        answers = self._processes.map(asked_at_once, [places] * count, shares, [self._lines] * count)
         for client, share in enumerate(answers):
             heard[client::count] = share
         return heard

@@ -14,15 +14,35 @@ from tests.support.terminals import Terminal
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_stopped_right_after_its_greeting_stops_with_0(tmp_path: Path, number: signal.Signals) -> None:
-    server = Server(tmp_path / "data")
+    server = Server(tmp_path / "data", anew=True)
     server.process.send_signal(number)
     assert server._reap() == 0
 
 
-def test_more_than_one_worker_on_sqlite_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    ran = subprocess.run([*SERVE, "--workers", "2", "--data-dir", tmp_path], capture_output=True, text=True)
+@pytest.mark.parametrize("said", [("--workers", "2"), ()])
+def test_more_than_one_worker_on_sqlite_is_refused_with_the_way_out(tmp_path: Path, said: tuple[str, ...]) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "QWED_WORKERS": "3"}
+    command = [*SERVE, *said, "--data-dir", tmp_path / "data"]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+    sentence = "the embedded store belongs to one process: use PostgreSQL for more than one worker"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"qwed: {sentence}\n")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (("--workers", "0"), "QWED_WORKERS: `0` cannot be used: must be a whole number from 1 to 1024"),
+        (("--database", "mysql://me:hunter2@host/qwed"), "QWED_DATABASE_URL: what it names cannot be used: "),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_no_password_repeated(
+    tmp_path: Path, said: tuple[str, str], why: str
+) -> None:
+    ran = subprocess.run([*SERVE, *said, "--data-dir", tmp_path / "data"], capture_output=True, text=True)
     assert ran.returncode == 2
-    assert "PostgreSQL" in ran.stderr
+    assert ran.stderr.startswith(f"qwed: {why}")
+    assert "hunter2" not in ran.stderr
 
 
 def test_a_port_in_use_is_said_in_one_sentence(tmp_path: Path) -> None:
@@ -37,7 +57,7 @@ def test_a_port_in_use_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_data_directory_and_its_secrets_are_readable_by_the_owner_alone(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
+    server = Server(tmp_path / "data", anew=True)
     assert server.stop() == 0
     modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "data").iterdir()}
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
@@ -46,7 +66,7 @@ def test_the_data_directory_and_its_secrets_are_readable_by_the_owner_alone(tmp_
 
 
 def test_the_key_is_not_printed_where_nobody_watches(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
+    server = Server(tmp_path / "data", anew=True)
     rest = server.process.stdout
     server.process.send_signal(signal.SIGTERM)
     assert rest is not None

@@ -13,6 +13,9 @@ GOOD: dict[str, tuple[str, Any]] = {
     "port": ("9000", 9000),
     "data_dir": ("/srv/qwed", Path("/srv/qwed")),
     "signing_key_file": ("/srv/key", Path("/srv/key")),
+    "database_url": ("postgresql://qwed@db.example/qwed", "postgresql://qwed@db.example/qwed"),
+    "workers": ("4", 4),
+    "redis_url": ("redis://cache.example:6379/0", "redis://cache.example:6379/0"),
     "log_level": ("debug", "debug"),
     "max_steps": ("7", 7),
     "step_lease_seconds": ("45", 45),
@@ -47,6 +50,9 @@ GOOD: dict[str, tuple[str, Any]] = {
     "a2a_messages_per_minute": ("0", 0),
     "a2a_max_payload_bytes": ("1024", 1024),
     "a2a_block_on_error": ("false", False),
+    "otel_endpoint": ("http://collector.example:4318", "http://collector.example:4318"),
+    "otel_headers": ("authorization=Bearer%20x, x-scope=a", "authorization=Bearer%20x, x-scope=a"),
+    "otel_sample": ("0.25", 0.25),
     "batch_ttl_seconds": ("63", 63),
     "content_retention_days": ("90", 90),
     "startup_hooks_allow": (" AB , cd,,", frozenset({"ab", "cd"})),
@@ -80,6 +86,13 @@ BAD: dict[str, list[str]] = {
     "a2a_messages_per_minute": ["60/s", "-1"],
     "a2a_max_payload_bytes": ["1MiB", "0", "1023", "10485761"],
     "a2a_block_on_error": ["never"],
+    "otel_endpoint": [
+        "collector.example:4318",
+        "grpc://collector.example",
+        "http://me:word@collector.example",
+        "http://",
+    ],
+    "otel_sample": ["all", "1.01", "-0.1", "nan"],
     "batch_ttl_seconds": ["a week"],
     "content_retention_days": ["a month", "-1", "0.5"],
     "approval_ttl_seconds": ["-1"],
@@ -176,12 +189,118 @@ def test_an_unknown_variable_changes_nothing() -> None:
     assert settings_from({"QWED_PROT": "1"}) == Settings()
 
 
-@pytest.mark.parametrize("name", ["QWED_DATABASE_URL", "QWED_REDIS_URL"])
-def test_what_is_not_built_yet_is_refused_and_not_done_without(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name}: this version .* leave it out") as caught:
-        settings_from({name: "scheme://user:secret@host/0"})
-    assert "secret" not in str(caught.value)
-    assert settings_from({name: ""}) == Settings()
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("database_url", "mysql://me:hunter2@host/qwed"),
+        ("database_url", "postgresql://me:hunter2@host"),
+        ("database_url", "postgresql://me:hunter2@host/"),
+        ("database_url", "postgresql://me:hunter2"),
+        ("database_url", "postgresql://me:hunter2\u2100@host/qwed"),
+        ("redis_url", "http://me:hunter2@host"),
+        ("otel_headers", "hunter2"),
+        ("otel_headers", "authorization=hunter2,,=hunter2"),
+        ("otel_headers", "authorization=hunter2%0d%0ax: y"),
+        ("otel_headers", "authorization=hunter2%00"),
+        ("otel_headers", "author ization=hunter2"),
+        ("otel_headers", "authorization="),
+        ("otel_headers", "authorization=" + "hunter2" * 2_000),
+        ("redis_url", "redis://me:hunter2"),
+        ("redis_url", "redis://me:hunter2@"),
+        ("redis_url", "redis://:hunter2@host:0"),
+        ("redis_url", "redis://:hunter2@host:65536"),
+        ("redis_url", "redis://:hunter2\u2100@host"),
+        ("redis_url", "redis://:hunter2@[::1"),
+        ("redis_url", "redis://:hunter2@host/first"),
+        ("redis_url", "redis://:hunter2@host/0/1"),
+        ("redis_url", "unix://:hunter2@"),
+        ("redis_url", "unix://:hunter2@host/path"),
+        ("redis_url", "rediss://:hunter2@host?ssl_cert_reqs=none"),
+        ("redis_url", "rediss://:hunter2@host?ssl_check_hostname=false"),
+        ("redis_url", "rediss://host?password=hunter2"),
+        ("redis_url", "rediss://:hunter2@host?ssl_ca_certs=a&ssl_ca_certs=b"),
+    ],
+)
+def test_an_address_with_a_password_is_refused_without_repeating_it(field: str, text: str) -> None:
+    passed_in: dict[str, Any] = {field: text}
+    with pytest.raises(SettingsError) as raised:
+        settings_from({variable_of(field): text})
+    with pytest.raises(SettingsError) as raised_too:
+        Settings(**passed_in)
+    assert str(raised.value) == str(raised_too.value)
+    assert str(raised.value).startswith(f"{variable_of(field)}: what it names cannot be used: ")
+    assert "hunter2" not in str(raised.value)
+    good = settings_from({"QWED_DATABASE_URL": "postgresql://me:hunter2@host/qwed"})
+    assert "hunter2" not in repr(good)
+
+
+SECRETS = ("database_url", "redis_url", "llm_api_key", "otel_headers")
+
+
+@pytest.mark.parametrize("field", SECRETS)
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_may_stand_in_a_file(field: str, end: str, tmp_path: Path) -> None:
+    text, value = GOOD[field]
+    file = tmp_path / "secret"
+    file.write_bytes((text + end).encode())
+    read = settings_from({f"{variable_of(field)}_FILE": str(file)})
+    assert getattr(read, field) == value
+    assert unknown_variables({f"{variable_of(field)}_FILE": str(file)}) == []
+
+
+def test_what_is_no_secret_stands_in_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "port"
+    file.write_text("9000")
+    assert settings_from({"QWED_PORT_FILE": str(file)}) == Settings()
+    assert unknown_variables({"QWED_PORT_FILE": str(file)}) == ["QWED_PORT_FILE"]
+
+
+def test_a_secret_stands_in_one_place(tmp_path: Path) -> None:
+    both = {"QWED_LLM_API_KEY": "hunter2", "QWED_LLM_API_KEY_FILE": str(tmp_path / "key")}
+    with pytest.raises(SettingsError, match="QWED_LLM_API_KEY and QWED_LLM_API_KEY_FILE are both set") as raised:
+        settings_from(both)
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff\xfe", "cannot be read: it is no text"),
+        (b"x" * 65_537, "cannot be used: it is longer than 65536 characters"),
+    ],
+)
+def test_a_file_without_a_secret_is_named(content: bytes | None, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError) as raised:
+        settings_from({"QWED_LLM_API_KEY_FILE": str(file)})
+    assert str(raised.value) == f"QWED_LLM_API_KEY_FILE: `{file}` {why}"
+
+
+def test_a_secret_in_a_file_that_cannot_be_used_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("mysql://me:hunter2@host/qwed")
+    with pytest.raises(SettingsError, match="QWED_DATABASE_URL: what it names cannot be used") as raised:
+        settings_from({"QWED_DATABASE_URL_FILE": str(file)})
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis://host",
+        "redis://host/",
+        "redis://me:hunter2@host:6379/15",
+        "redis://[::1]:6379",
+        "rediss://host?ssl_ca_certs=/a.pem&ssl_certfile=/b.pem&ssl_keyfile=/c.pem",
+        "unix:///run/redis.sock",
+        "unix://me:hunter2@/run/redis.sock",
+    ],
+)
+def test_where_a_redis_may_be(text: str) -> None:
+    assert Settings(redis_url=text).redis_url == text
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from qwed import waiting
 from qwed.waiting import LoopDriver, LoopThread, Ticket, announce, done, failure_of, in_thread
 
 PATIENCE = 60.0
@@ -248,6 +249,98 @@ def test_a_result_after_the_walk_gave_up_harms_nothing() -> None:
 
     assert asyncio.run(main()) == "forgave TimeoutError"
     assert ticket.block(0) == 1
+
+
+# Errands: walks on a loop without a task
+
+
+def run_errands(*walks: Any, seconds: float = PATIENCE, during: Callable[[], None] = lambda: None) -> list[str]:
+    """Begin the walks in one turn, let something happen in another thread, and wait until each has said something."""
+    said: list[str] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, what: said.append(f"surprised by {what['exception']!r}"))
+        driver = LoopDriver(loop, seconds)
+        for walk in walks:
+            driver.begin(walk(said))
+        assert said == [], "nothing begins before the turn is over"
+        await asyncio.sleep(0)
+        await loop.run_in_executor(None, during)
+        async with asyncio.timeout(PATIENCE):
+            while len(said) < len(walks):  # noqa: ASYNC110 - an errand tells nobody that it is over
+                await asyncio.sleep(0)
+        assert driver._patient == {}
+
+    asyncio.run(main())
+    return said
+
+
+def saying(*tickets: Ticket[int]) -> Callable[[list[str]], Any]:
+    async def walk(said: list[str]) -> None:
+        try:
+            said.append(str(sum([await ticket for ticket in tickets])))
+        except TimeoutError:
+            said.append("late")
+
+    return walk
+
+
+def test_errands_go_on_when_what_they_wait_for_is_there() -> None:
+    first: Ticket[int] = Ticket()
+    second: Ticket[int] = Ticket()
+
+    def during() -> None:
+        completed(second, 20)
+        completed(first, 1)
+
+    assert run_errands(saying(done(5)), saying(first, done(2), second), saying(second), during=during) == [
+        "5",
+        "20",
+        "23",
+    ]
+
+
+def test_an_errand_that_waits_in_vain_is_told_so_and_a_late_result_harms_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "_TICK", 0.01)
+    never: Ticket[int] = Ticket()
+
+    async def walk(said: list[str]) -> None:
+        try:
+            await never
+        except TimeoutError:
+            completed(never, 1)
+            await asyncio_free(Ticket())
+        said.append("not reached")
+
+    async def asyncio_free(other: Ticket[int]) -> None:
+        try:
+            await other
+        except TimeoutError:
+            said_late.append("both were late")
+
+    said_late: list[str] = []
+    assert run_errands(walk, saying(Ticket()), seconds=0) == ["late", "not reached"]
+    assert said_late == ["both were late"]
+
+
+def test_a_surprise_of_one_errand_is_told_and_the_others_go_on() -> None:
+    ticket: Ticket[int] = Ticket()
+
+    def surprised(*tickets: Ticket[int]) -> Callable[[list[str]], Any]:
+        async def walk(_said: list[str]) -> None:
+            for each in tickets:
+                await each
+            raise KeyError("x")
+
+        return walk
+
+    said = run_errands(
+        surprised(), saying(done(1)), surprised(ticket), saying(ticket), during=lambda: completed(ticket, 3)
+    )
+    assert sorted(said) == ["1", "3", "surprised by KeyError('x')", "surprised by KeyError('x')"]
 
 
 # A thread with a loop of its own

@@ -11,16 +11,17 @@ from qwed.api.http import Call, Response, decided, ok, refused
 from qwed.api.stretches import drive
 from qwed.kernel.agents.actions import ActionView, action_view, waits
 from qwed.kernel.agents.activity import Asked, activity_page
+from qwed.kernel.agents.budget import budget_of
 from qwed.kernel.agents.execution import log_execution, read_report
 from qwed.kernel.agents.listing import agents_page
 from qwed.kernel.agents.registration import register
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.pipeline import verify_action
 from qwed.kernel.request import FILE, file_of, quoted
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views.agents import agent_view, budget_view, did_document, registered_view
+from qwed.kernel.views.agents import agent_view, did_document, registered_view
+from qwed.store.agent import Agent
 from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 
@@ -82,9 +83,7 @@ async def get_budget(call: Call) -> Response:
     agent = require_agent(call)
     if isinstance(agent, Problem):
         return refused(agent)
-    services = call.services
-    expire_of(agent, services, services.clock.now())
-    return ok(budget_view(agent, services.store.spent(agent.agent_id, services.clock.now())))
+    return ok(await call.driver.drive(budget_of(agent, call.services)))
 
 
 async def get_activity(call: Call) -> Response:
@@ -112,7 +111,7 @@ async def get_action(call: Call) -> Response:
     try:
         action = action_view(agent, action_id, call.services)
         if not isinstance(action, Problem) and waits(action) and int(seconds):
-            await _wait_for(call, bell, int(seconds), action)
+            await _wait_for(call, bell, int(seconds), agent, action)
             # Asked again: the token or key may have been taken away meanwhile.
             again = require_agent(call)
             action = again if isinstance(again, Problem) else action_view(again, action_id, call.services)
@@ -121,10 +120,15 @@ async def get_action(call: Call) -> Response:
     return refused(action) if isinstance(action, Problem) else ok(action)
 
 
-async def _wait_for(call: Call, bell: Ticket[None], seconds: float, action: ActionView) -> None:
+async def _wait_for(call: Call, bell: Ticket[None], seconds: float, agent: Agent, action: ActionView) -> None:
     """Until it rings, or the time is up, or the approval runs out."""
     left = seconds if action.approval is None else _seconds_until(action.approval.expires_at, call)
-    await wait_for(call, bell, min(seconds, max(left, 0.0)))
+
+    def settled() -> bool:
+        now = action_view(agent, action.action_id, call.services)
+        return isinstance(now, Problem) or not waits(now)
+
+    await wait_for(call, bell, min(seconds, max(left, 0.0)), settled)
 
 
 def _seconds_until(moment: str, call: Call) -> float:
@@ -194,7 +198,7 @@ async def _decide(
     token, malformed = _token_of(call, body), malformed or _refuse_body(body, fields)
     if isinstance(token, Answer):
         return decided(token)
-    if token is not None:
+    if token is not None and token is not call.agent_token:
         await call.count_token(token)
     case = Case(
         agent_id=call.path["agent_id"],

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+import msgspec
+
 from qwed.api.pressure import Hold, Late
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.request import quoted
 from qwed.words import ErrorCode
 from qwed.words.canonical import MAX_DEPTH
-from qwed.words.json_value import TEXT, depth_of, has_half_surrogates, holds_more
+from qwed.words.json_value import TEXT, depth_of, has_half_surrogates, holds_more, texts_in
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -51,6 +53,15 @@ async def read_body(scope: Scope, receive: Receive, most: int, hold: Hold) -> by
         return await hold.patiently(_read(receive, most, hold))
     except Late:
         raise _too_slow() from None
+
+
+def take_body(body: bytes, most: int, hold: Hold) -> bytes:
+    """A body that came whole, or Refused where it is too large or one too many."""
+    if len(body) > most:
+        raise too_large(most)
+    if not hold.grow(len(body)):
+        raise overloaded()
+    return body
 
 
 def _require_room(size: int, most: int, hold: Hold) -> None:
@@ -100,12 +111,32 @@ def parse_json(body: bytes, most: int | None = None) -> Any:
         raise too_large(most)
     if holds_more(body, MOST_VALUES):
         raise Refused(problem(ErrorCode.TOO_LARGE, f"the body holds more than {MOST_VALUES} values"))
-    value = _read_json(body, written)
+    value = _UNREAD if written is not None else _read_plain(body)
+    if value is _UNREAD:
+        value = _read_json(body, written)
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
         raise malformed(f"the JSON is nested deeper than {MAX_DEPTH}")
     if b"\\u" in body and has_half_surrogates(value):
         raise malformed(_HALF)
     return value
+
+
+_UNREAD: Any = object()
+_plain = msgspec.json.Decoder().decode
+
+
+def _read_plain(body: bytes) -> Any:
+    """The value of a body in which nothing is wrong, in a third of the time; of any other it says nothing.
+
+    Without escapes two quotes are one text. Of a key that stands twice in one object a text is missing in the value.
+    """
+    if b"\\" in body:
+        return _UNREAD
+    try:
+        value = _plain(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _UNREAD
+    return value if body.count(b'"') == 2 * texts_in(value) else _UNREAD
 
 
 def _read_json(body: bytes, written: bytes | None) -> Any:

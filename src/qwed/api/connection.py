@@ -19,6 +19,7 @@ MOST_HEAD_BYTES = 65_536
 """Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most."""
 ANSWER_SECONDS = 30.0
 """How long a client may leave more than a buffer full of answers untaken."""
+_TICK = 1.0
 LAST_SECONDS = 2.0
 """The same while the server stops: it waits for those who read, not for those who do not."""
 
@@ -30,9 +31,30 @@ class Connections:
         self.most = most
         self.headless: dict[BoundedProtocol, None] = {}
         """Those that owe us a head, in the order in which they began to."""
+        self.resting: dict[BoundedProtocol, float] = {}
+        """Those that have been answered and may ask again, and until when; in that order."""
+        self._ticking = False
 
     def __call__(self, **given: Any) -> "BoundedProtocol":
         return BoundedProtocol(self, **given)
+
+    def rest(self, line: "BoundedProtocol") -> None:
+        """From now on `line` is idle."""
+        loop = line.loop
+        self.resting[line] = loop.time() + line.timeout_keep_alive
+        if not self._ticking:
+            self._ticking = True
+            loop.call_later(_TICK, self._tick, loop)
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close what has been idle too long. One timer for all: one after each answer would cost more than this."""
+        now = loop.time()
+        for line in [line for line, until in self.resting.items() if until <= now]:
+            del self.resting[line]
+            line.timeout_keep_alive_handler()
+        self._ticking = bool(self.resting)
+        if self._ticking:
+            loop.call_later(_TICK, self._tick, loop)
 
 
 class Together:
@@ -59,6 +81,11 @@ class Together:
             self._held = data
             self._loop.call_soon(self._let_go)
 
+    def write_whole(self, data: bytes) -> None:
+        """Write all of an answer now."""
+        held, self._held = self._held, b""
+        self._transport.write(held + data if held else data)
+
     def close(self) -> None:
         """Write what is held, then close."""
         self._let_go()
@@ -82,9 +109,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
         self._stopping = False
+        self.together: Together
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
-        super().connection_made(Together(transport, self.loop))  # type: ignore[arg-type]  # one, by delegation
+        self.together = Together(transport, self.loop)
+        super().connection_made(self.together)  # type: ignore[arg-type]  # one, by delegation
         if len(self.connections) > self._all.most:
             # Itself, where everybody else has a request under way.
             next(iter(self._all.headless), self).drop()
@@ -93,6 +122,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_here()
         self._answers_are_taken()
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
         # uvicorn tells the newest request that the client has left; where that one waits behind another, so must we.
         if self._answering is not None and not self._answering.response_complete:
@@ -106,8 +136,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head and self._head_bytes > MOST_HEAD_BYTES:
             self._refuse(refused(problem(ErrorCode.TOO_LARGE, f"the head is larger than {MOST_HEAD_BYTES} bytes")))
-        elif self._in_head or self.cycle is None or self.cycle.response_complete:
+        elif self._in_head or self.is_free():
             self._expect_head()
+
+    def is_free(self) -> bool:
+        """Whether no request is under way."""
+        return self.cycle is None or self.cycle.response_complete
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -117,6 +151,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._head_is_here()
+        self.hand_on()
+
+    def hand_on(self) -> None:
+        """The head is here: hand the request to the application."""
         super().on_headers_complete()
 
     def _expect_head(self) -> None:
@@ -141,9 +179,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect_reading()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:
+            # As uvicorn does it, but for its timer.
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._all.rest(self)
         if self._stopping:
             self._expect_reading()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._all.resting.pop(self, None)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -128,6 +128,10 @@ class Listeners:
             self._ears.pop(organisation_id, None)
             self._woken.pop(organisation_id, None)
 
+    def followed(self) -> list[str]:
+        """The organisations whose logs somebody follows."""
+        return [*self._ears]
+
     def rung(self, organisations: Collection[str]) -> None:
         """These logs have grown. From any thread; does not wait, and costs next to nothing where nobody listens."""
         loop = self._loop

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from qwed.api.beside import Beside
-from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body
+from qwed.api.body import Gone, Receive, Refused, Scope, malformed, overloaded, parse_json, read_body, take_body
 from qwed.api.pressure import Hold, Pressure
 from qwed.api.streaming import Chunks, Send, Streams
 from qwed.api.windows import Caller, Windows
@@ -18,14 +18,18 @@ from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.limits.allowance import Allowance, LimiterError
-from qwed.store.protocol import StoreError
+from qwed.store.credentials import API_KEY, prefix_of
+from qwed.store.protocol import StoreError, Wanted
 from qwed.waiting import LoopDriver
 from qwed.words import Decision, ErrorCode
 
 if TYPE_CHECKING:
+    from qwed.api.crew import Crew
     from qwed.api.events import Listeners
     from qwed.api.metrics import Meter, Metrics
+    from qwed.api.neighbours import Neighbours
     from qwed.kernel.inquiries.batches import Batches
+    from qwed.tracing.tracer import Tracer
     from qwed.witness.witness import Witness
     from qwed_a2a.desk import Desk
 
@@ -35,7 +39,7 @@ ENVELOPE = 1 << 16
 """Bytes of a message between agents that are not its payload: who sends to whom, when, and its metadata."""
 SENDER_HEADER = b"qwed-agent-id"
 """Whose token is shown, where the path does not say it."""
-_JSON = (b"content-type", b"application/json")
+JSON = (b"content-type", b"application/json")
 _encode = msgspec.json.Encoder().encode
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -59,7 +63,11 @@ class Node:
         self.metrics: Metrics
         self.batches: Batches
         self.listeners: Listeners
+        self.neighbours: Neighbours
         self.witness: Witness
+        self.tracer: Tracer | None = None
+        self.crew: Crew | None = None
+        """The other workers on this machine, where there are any."""
         self.desk: Desk | None = None
         """Who judges messages between agents; there from the first one on."""
         self.driver: LoopDriver
@@ -71,11 +79,22 @@ class Response(NamedTuple):
 
     status: int
     body: bytes
-    headers: Headers = (_JSON,)
+    headers: Headers = (JSON,)
     code: str = ""
     answer: Answer | None = None
     chunks: Chunks | None = None
     """In place of a body: what is sent piece by piece."""
+    allowance: Allowance | None = None
+    """What is left of the caller's window, which stands in headers of its own."""
+
+
+BODY = "qwed.body"
+"""Where the scope of a request that came whole holds its body."""
+
+
+async def nothing_more() -> dict[str, Any]:
+    """What such a request receives."""
+    return {"type": "http.disconnect"}
 
 
 _ONCE = frozenset({b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id"})
@@ -103,6 +122,8 @@ class Call:
         self.caller = Caller()
         self._hold = hold
         self._receive = receive
+        self.errand = receive is nothing_more
+        """Whether its request came whole: then it has no task, and waits for tickets alone."""
         self._headers = dict(scope["headers"])
         self.api_key = self.header(b"x-api-key")
         """The organisation key the caller shows."""
@@ -121,9 +142,22 @@ class Call:
                 listed = f"known are {', '.join(known)}" if known else "this route has none"
                 raise Refused(problem(ErrorCode.BAD_OPTION, f"unknown parameter {quoted(name)}: {listed}"))
 
+    async def freshen(self, *, any_age: bool = False) -> None:
+        """Make near what others may have changed of the caller, and of the agent in the path."""
+        freshen = self.services.store.freshen
+        if freshen is None:
+            return
+        prefix = None if self.api_key is None else prefix_of(self.api_key, API_KEY)
+        agent_id = self.path.get("agent_id") or self.header(SENDER_HEADER)
+        ticket = freshen(Wanted(prefix=prefix, agent_id=agent_id, any_age=any_age))
+        if ticket is not None:
+            await (ticket if self.errand else self.driver.result(ticket))
+
     async def count_caller(self) -> None:
         """Count the request in the windows of the key and the token it shows; Refused where one is full."""
         key, token = self.api_key, self.agent_token
+        if self.services.store.freshen is not None:
+            await self.freshen(any_age=True)
         if key is not None and not await self.node.windows.count_key(self.caller, key):
             raise self._limited()
         if token is not None:
@@ -203,19 +237,20 @@ def decided(answer: Answer) -> Response:
     """A decision, whatever it says."""
     found = answer.error
     if found is None:
-        return Response(answer.http, _encode(answer), (_JSON,), "", answer)
+        return Response(answer.http, _encode(answer), (JSON,), "", answer)
     return Response(answer.http, _encode(answer), _headers(found), found.code, answer)
 
 
 def _headers(found: Problem) -> Headers:
     if found.retry_after is None:
-        return (_JSON,)
-    return (_JSON, (b"retry-after", str(found.retry_after).encode()))
+        return (JSON,)
+    return (JSON, (b"retry-after", str(found.retry_after).encode()))
 
 
 _STATUS = {row.code: row.http for row in ErrorCode}
 
 Handler = Callable[[Call], Awaitable[Response]]
+Reply = Callable[[Response], None]
 
 
 SURPRISE = 500
@@ -241,8 +276,10 @@ class Endpoint:
         self._handler = handler
         self._node = node
         self._meter = meter
-        self._decides = decides
+        self.decides = decides
         self._always = always
+        self._by_itself = decides or always
+        """Whether nothing is made near for it: a decision does that by itself, and the others look at nothing."""
         self._query = query
         self._uploads = uploads
         self._carries = carries
@@ -269,6 +306,20 @@ class Endpoint:
         else:
             await _stream(node.streams, response, response.chunks, scope, receive, send)
 
+    async def straight(self, scope: Scope, since: float, reply: Reply) -> None:
+        """Answer a request that came whole: an errand, which waits for tickets alone."""
+        node = self._node()
+        hold = node.pressure.enter()
+        response: Response | None = None
+        try:
+            response = await self._answer(node, scope, nothing_more, hold)
+        finally:
+            if hold is not None:
+                hold.leave()
+            # Nobody else would answer: what was surprised here is told to the log by the loop.
+            reply(self._refused(problem(ErrorCode.SURPRISE)) if response is None else response)
+            self._meter.count(SURPRISE if response is None else response.status, response, perf_counter() - since)
+
     async def _answer(self, node: Node, scope: Scope, receive: Receive, hold: Hold | None) -> Response:
         if hold is None:
             return self._refused(overloaded().problem)
@@ -277,20 +328,36 @@ class Endpoint:
             call.refuse_repeated()
             if not self._always:
                 await call.count_caller()
-                if not hold.belongs_to(call.caller.organisation_id):
-                    raise overloaded()
-                call.body = await read_body(scope, receive, self._most(call), hold)
+                await self._read(call, receive, hold)
             if scope.get("query_string"):
                 call.refuse_unknown(self._query)
-            response = await self._handler(call)
+            handle = self._handler if self._by_itself or call.services.store.freshen is None else self._freshened
+            response = await handle(call)
         except Refused as error:
             response = self._refused(error.problem)
-        except (StoreError, LimiterError, TimeoutError) as error:
+        except LimiterError:
+            # Said once by the limiter itself, and not again for every request.
+            response = self._refused(_down("rate limiter"))
+        except (StoreError, TimeoutError) as error:
             node.services.log.error("dependency failed: %s", error)
-            part = "rate limiter" if isinstance(error, LimiterError) else "store"
-            response = self._refused(problem(ErrorCode.DEPENDENCY_DOWN, f"the {part} does not answer", retry_after=1))
+            response = self._refused(_down("store"))
         allowance = call.caller.allowance
         return response if allowance is None else _with_allowance(response, allowance)
+
+    async def _read(self, call: Call, receive: Receive, hold: Hold) -> None:
+        """Take the body, if its caller may have another one under way."""
+        if not hold.belongs_to(call.caller.organisation_id):
+            raise overloaded()
+        most = self._most(call)
+        if call.errand:
+            call.body = take_body(call.scope[BODY], most, hold)
+        else:
+            call.body = await read_body(call.scope, receive, most, hold)
+
+    async def _freshened(self, call: Call) -> Response:
+        """Once the body is there, which may have taken its time."""
+        await call.freshen()
+        return await self._handler(call)
 
     def _most(self, call: Call) -> int:
         """The largest body: a file, four thirds of its size in base64, or a large message only from someone we know."""
@@ -302,24 +369,35 @@ class Endpoint:
         return settings.max_body_bytes + file
 
     def _refused(self, found: Problem) -> Response:
-        return decided(Answer(decision=Decision.DENIED, error=found)) if self._decides else refused(found)
+        return decided(Answer(decision=Decision.DENIED, error=found)) if self.decides else refused(found)
+
+
+def _down(part: str) -> Problem:
+    return problem(ErrorCode.DEPENDENCY_DOWN, f"the {part} does not answer", retry_after=1)
 
 
 def _with_allowance(response: Response, left: Allowance) -> Response:
-    status, body, headers, code, answer, chunks = response
-    headers = (
-        *headers,
+    status, body, headers, code, answer, chunks, _ = response
+    return Response(status, body, headers, code, answer, chunks, left)
+
+
+def headers_of(response: Response) -> list[tuple[bytes, bytes]]:
+    """All headers of a response, its length apart."""
+    left = response.allowance
+    if left is None:
+        return [*response.headers]
+    return [
+        *response.headers,
         (b"x-ratelimit-limit", b"%d" % left.limit),
         (b"x-ratelimit-remaining", b"%d" % left.remaining),
         (b"x-ratelimit-reset", b"%d" % left.reset_seconds),
-    )
-    return Response(status, body, headers, code, answer, chunks)
+    ]
 
 
 async def respond(send: Send, response: Response) -> None:
     """Send a whole response."""
     length = (b"content-length", str(len(response.body)).encode())
-    await send({"type": "http.response.start", "status": response.status, "headers": [*response.headers, length]})
+    await send({"type": "http.response.start", "status": response.status, "headers": [*headers_of(response), length]})
     await send({"type": "http.response.body", "body": response.body})
 
 
@@ -327,7 +405,7 @@ async def _stream(
     streams: Streams, response: Response, chunks: Chunks, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Send a response without a length; of one that was asked for with HEAD, the head alone."""
-    head = {"type": "http.response.start", "status": response.status, "headers": [*response.headers]}
+    head = {"type": "http.response.start", "status": response.status, "headers": headers_of(response)}
     if scope["method"] != "HEAD":
         await streams.send(head, chunks, receive, send)
         return

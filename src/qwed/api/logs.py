@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from functools import partial
 from typing import Any
 
 from qwed.guards.secrets import mask
@@ -27,9 +28,16 @@ class JsonFormatter(logging.Formatter):
         return json.dumps({name: mask(value) for name, value in line.items()})
 
 
-def configure(level: str) -> None:
-    """Send every log of the process to standard error as JSON."""
+def _number(worker: int, record: logging.LogRecord) -> bool:
+    record.worker = worker
+    return True
+
+
+def configure(level: str, worker: int | None = None) -> None:
+    """Send every log of the process to standard error as JSON, with the number of the worker if it is one."""
     handler = logging.StreamHandler(sys.stderr)
+    if worker is not None:
+        handler.addFilter(partial(_number, worker))
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -19,6 +19,7 @@ from qwed.api.access import OWNER, require_key
 from qwed.api.http import Call, Response, refused
 from qwed.api.pressure import REASONS
 from qwed.api.streaming import ENDS
+from qwed.api.together import Together
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.words import ErrorCode
 
@@ -32,6 +33,8 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OWN_JUDGES = frozenset({"tool", "shell", "path"})
 """What judges an action that has no engine of its own."""
 OUTCOMES = ("delivered", "failed", "given_up")
+SPANS = ("exported", "dropped")
+MESSAGES = ("told", "heard", "lost")
 STRANGERS = frozenset(
     code.code for code in (ErrorCode.NO_CREDENTIAL, ErrorCode.UNKNOWN_CREDENTIAL, ErrorCode.INVALID_AGENT_TOKEN)
 )
@@ -61,14 +64,19 @@ FAMILIES: dict[str, Family] = {
     "qwed_pressure_refused_total": Family(_COUNT, ("reason",), "requests refused because too much was in flight"),
     "qwed_rate_limited_total": Family(_COUNT, ("credential",), "requests beyond the limit of their key or token"),
     "qwed_rate_windows": Family(_NOW, (), "keys and tokens whose requests are being counted"),
+    "qwed_rate_limiter_up": Family(_NOW, (), "1 where requests can be counted"),
+    "qwed_rate_uncounted_total": Family(_COUNT, (), "requests refused because nobody could count them"),
     "qwed_strangers_refused_total": Family(_COUNT, ("code",), "requests without a valid credential"),
     "qwed_decisions_total": Family(_COUNT, ("decision", "code"), "decisions answered"),
     "qwed_verdicts_total": Family(_COUNT, ("engine", "status"), "what engines and checks found, as answered"),
     "qwed_a2a_messages_total": Family(_COUNT, ("verdict", "engine"), "messages between agents, by what became of them"),
     "qwed_engines_ready": Family(_NOW, (), "1 where every engine worker has come up"),
     "qwed_webhooks_total": Family(_COUNT, ("outcome",), "messages to webhooks"),
+    "qwed_neighbours_up": Family(_NOW, (), "1 where other processes are told of what happens here, and heard"),
+    "qwed_neighbours_total": Family(_COUNT, ("message",), "messages to and from other processes"),
     "qwed_witness_total": Family(_COUNT, ("place", "outcome"), "heads published, and turns that failed"),
     "qwed_witness_contradicted": Family(_NOW, (), "logs that contradict a head which was published"),
+    "qwed_spans_total": Family(_COUNT, ("outcome",), "spans of traces, by whether a collector took them"),
 }
 """Every metric but the histogram of seconds and those of the process itself."""
 
@@ -125,6 +133,8 @@ class Metrics:
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
+        crew = node.crew
+        self.together = None if crew is None else Together(self._registry.collect, crew)
 
     def meter(self, method: str, route: str) -> Meter:
         """Where the endpoint of this route counts."""
@@ -146,8 +156,8 @@ class Metrics:
         self._unrouted[method if method in METHODS else OTHER, status] += 1
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
-        return generate_latest(self._registry)
+        """All of it in Prometheus' text format, over all workers where there are several."""
+        return generate_latest(self._registry if self.together is None else self.together)
 
     def collect(self) -> Iterator[Metric]:
         """Every family, as it stands now."""
@@ -178,7 +188,9 @@ class Metrics:
             "qwed_streams_total": {(end,): self._node.streams.ends[end] for end in ENDS},
             "qwed_pressure_refused_total": {(reason,): pressure.refused[reason] for reason in REASONS},
             "qwed_rate_limited_total": {(kind,): windows.limited[kind] for kind in ("key", "token")},
-            "qwed_rate_windows": {(): 0 if windows.limiter is None else len(windows.limiter)},
+            "qwed_rate_windows": {} if windows.known is None else {(): windows.known},
+            "qwed_rate_limiter_up": {(): windows.up},
+            "qwed_rate_uncounted_total": {(): windows.uncounted},
         }
 
     def _judged(self) -> dict[str, Values]:
@@ -195,9 +207,19 @@ class Metrics:
             "qwed_build_info": {(qwed.__version__, platform.python_version()): 1},
             "qwed_engines_ready": {(): self._node.services.engines.ready},
             "qwed_webhooks_total": {(outcome,): getattr(postman, outcome, 0) for outcome in OUTCOMES},
+            **self._neighbours(),
             "qwed_witness_total": self._witnessed(),
             "qwed_witness_contradicted": {(): len(self._node.witness.contradicted)},
+            "qwed_spans_total": {(outcome,): getattr(self._node.tracer, outcome, 0) for outcome in SPANS},
         }
+
+    def _neighbours(self) -> dict[str, Values]:
+        """Of those who are told something; nothing where nobody is."""
+        fanout = self._node.neighbours.fanout
+        if fanout is None:
+            return {"qwed_neighbours_up": {}, "qwed_neighbours_total": {}}
+        counts: Values = {(name,): getattr(fanout, name) for name in MESSAGES}
+        return {"qwed_neighbours_up": {(): fanout.up}, "qwed_neighbours_total": counts}
 
     def _witnessed(self) -> Values:
         witness = self._node.witness

@@ -12,10 +12,14 @@ async def health(_call: Call) -> Response:
 
 async def ready(call: Call) -> Response:
     """Whether every part that a decision may need is there, and the log is the one that was published."""
-    warm, witness = call.services.engines.ready, call.node.witness.state
-    engines = "ready" if warm else "starting"
-    parts = {"store": "ready", "engines": engines, "rate_limiter": call.node.windows.kind, "witness": witness}
-    well = warm and witness != CONTRADICTED
+    warm, witness, windows = call.services.engines.ready, call.node.witness.state, call.node.windows
+    kept = call.services.store.up()
+    store, engines = "ready" if kept else "postgresql does not answer", "ready" if warm else "starting"
+    parts = {"store": store, "engines": engines, "rate_limiter": windows.kind, "witness": witness}
+    if call.node.crew is not None:
+        manned = call.node.crew.manned
+        parts["workers"] = f"{manned.up} of {manned.of}"
+    well = kept and warm and windows.up and witness != CONTRADICTED
     return ok({"ready": well, "parts": parts}, 200 if well else 503)
 
 

@@ -68,6 +68,8 @@ class Pressure:
 
     def has_room(self, size: int, asking: "Hold | None" = None) -> bool:
         """Whether so many bytes more can be held; where slow clients hold them, they give way."""
+        if self.held_bytes + size <= self.most_bytes - self.most_bytes // SPARE:
+            return True
         while self.held_bytes + size > self.most_bytes or self._crowded(size, asking):
             if not self._make_room(asking):
                 self.refused["bytes"] += 1
@@ -88,6 +90,8 @@ class Pressure:
         """Whether `who` may keep the place that `asking` has; where slow clients hold the others, they give way."""
         if who:
             self._seen.add(who)
+        if self.in_flight <= self.most_requests - self.most_requests // SPARE:
+            return True
         while self._crowds(self.shares[who] + 1, self.in_flight, self.most_requests):
             if not self._make_room(asking):
                 self.refused["requests"] += 1

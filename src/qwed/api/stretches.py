@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Generator
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, NamedTuple, TypeVar
 
 from qwed.api.http import Call
@@ -20,25 +21,29 @@ class _Step(NamedTuple):
     value: Any = None
 
 
-async def drive(call: Call, walk: Coroutine[Any, None, T], seconds: float | None = None) -> T:
+def drive(call: Call, walk: Coroutine[Any, None, T], seconds: float | None = None) -> Coroutine[Any, Any, T]:
     """What comes of `walk`: on the loop, or in stretches where the call has more than a short body."""
+    if call.errand:
+        return walk
     if len(call.body) <= SHORT:
-        return await call.driver.drive(walk, seconds)
-    return await _in_stretches(walk, call, seconds)
+        return call.driver.drive(walk, seconds)
+    return _in_stretches(walk, call, seconds)
 
 
 async def _in_stretches(walk: Coroutine[Any, None, T], call: Call, seconds: float | None) -> T:
     who = call.caller.organisation_id
     walking = call.node.walking if len(call.body) > LARGE else call.node.strolling
+    # A thread knows as much of the request as the loop does.
+    go_on = copy_context().run
     try:
-        step = await walking.run(who, _go_on, walk, None)
+        step = await walking.run(who, go_on, _go_on, walk, None)
         while step.ticket is not None:
             late: TimeoutError | None = None
             try:
                 await call.driver.drive(_announced(step.ticket), seconds)
             except TimeoutError as error:
                 late = error
-            step = await walking.run(who, _go_on, walk, late)
+            step = await walking.run(who, go_on, _go_on, walk, late)
         value: T = step.value
         return value
     finally:

@@ -12,7 +12,7 @@ from qwed.engines.pool import LONGEST_SECONDS
 from qwed.kernel.answer import Problem
 from qwed.kernel.inquiries.asking import ask_any, ask_engine
 from qwed.kernel.inquiries.finding import Finding
-from qwed.kernel.inquiries.jobs import UNFINISHED, find_batch, read_batch
+from qwed.kernel.inquiries.jobs import UNFINISHED, find_batch, is_over, read_batch
 
 _PATIENCE = LONGEST_SECONDS + 5
 BATCH_SECONDS = 20.0
@@ -62,7 +62,7 @@ async def verify_batch(call: Call) -> Response:
         full = await call.driver.drive(call.node.batches.add(batch))
         if full is not None:
             return refused(full)
-        await wait_for(call, bell, BATCH_SECONDS)
+        await wait_for(call, bell, BATCH_SECONDS, lambda: is_over(job_id, call.services))
     finally:
         bells.leave(job_id, bell)
     view = await call.look(find_batch, job_id, actor.organisation_id, call.services)

@@ -19,10 +19,12 @@ from qwed.cli import (
     audit,
     batch,
     cache,
+    copying,
     demo,
     doctor,
     hook,
     keys,
+    migrating,
     report,
     serve,
     verifying,
@@ -48,6 +50,8 @@ _MODULES = (
     api_keys,
     keys,
     cache,
+    migrating,
+    copying,
     doctor,
 )
 """In the order of `--help`."""

@@ -16,10 +16,12 @@ def opening(directory: Path) -> Iterator[None]:
     from qwed.settings import SettingsError
     from qwed.store.migrate import NewerDatabase
     from qwed.store.place import DataDirectoryInUse
-    from qwed.store.protocol import StoreError
+    from qwed.store.protocol import StoreError, Unreachable
 
     try:
         yield
+    except Unreachable as error:
+        sorry(error)
     except StoreError as error:
         sorry(f"the database in {directory} {error}; make room where its disk is full, else restore it from a backup")
     except (KeyringError, LogDamaged, VaultError, SettingsError, DataDirectoryInUse, NewerDatabase) as error:

@@ -25,6 +25,12 @@ DataDir = Annotated[
         help="the server's data directory (QWED_DATA_DIR, default ~/.qwed/data)",
     ),
 ]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database", metavar="URL", help="the database in PostgreSQL, where that keeps the log (QWED_DATABASE_URL)"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON value")]
 Organisation = Annotated[
     str | None, typer.Option("--organisation", metavar="ID", help="whose log (default: all, or the only one)")
@@ -41,6 +47,16 @@ def data_dir_of(given: Path | None) -> Path:
         return from_home(given or data_dir_from())
     except (NoHome, SettingsError) as error:
         sorry(error)
+
+
+def database_of(given: str | None) -> str:
+    """The database in PostgreSQL that is meant; empty where everything is in the data directory."""
+    from qwed.settings import SettingsError, database_url_from
+
+    try:
+        return database_url_from() if given is None else database_url_from({"QWED_DATABASE_URL": given})
+    except SettingsError as error:
+        sorry(error if given is None else "--database must name a database, such as postgresql://user@host/qwed")
 
 
 class _Group(TyperGroup):

@@ -2,9 +2,9 @@
 
 import logging
 import resource
-import signal
 import socket
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +13,16 @@ import typer
 from qwed.cli.opening import opening
 from qwed.cli.options import DataDir
 from qwed.cli.printing import print_json, say, sorry
+from qwed.cli.serving.process import bound_to, on_stop
 
 if TYPE_CHECKING:
+    from qwed.cli.serving.worker import Membership
     from qwed.settings import Settings
 
 _GRACE = 30
 _SWITCH_SECONDS = 0.0005
-_ACKNOWLEDGE_MS = 60_000
-"""How long what we have sent may go without being acknowledged."""
+_WAITING = 2_048
+"""Connections that may wait to be taken up."""
 _MOST_FILES = 65_536
 _OWN_FILES = 128
 """Open files that are no connections: the database, the workers, what a webhook needs."""
@@ -40,9 +42,14 @@ def _run(
         typer.Option(metavar="PORT", help="port to listen on, 0 for any free one (QWED_PORT, default 8000)"),
     ] = None,
     data_dir: DataDir = None,
-    database: Annotated[str | None, typer.Option(metavar="URL", help="a database elsewhere: PostgreSQL")] = None,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="a database elsewhere: PostgreSQL (QWED_DATABASE_URL)")
+    ] = None,
     redis: Annotated[str | None, typer.Option(metavar="URL", help="a Redis for rate limits and events")] = None,
-    workers: Annotated[int, typer.Option(metavar="N", help="server processes; more than one needs PostgreSQL")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="server processes; more than one needs PostgreSQL (QWED_WORKERS, default 1)"),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="print the address as one JSON value once it listens")
     ] = False,
@@ -50,21 +57,26 @@ def _run(
     from qwed.settings import SettingsError, settings_from
 
     _require_installed()
-    _require_embedded(database, redis, workers)
     try:
-        settings = settings_from(host=host, port=port, data_dir=data_dir)
+        settings = settings_from(
+            host=host, port=port, data_dir=data_dir, workers=workers, database_url=database, redis_url=redis
+        )
     except SettingsError as error:
         sorry(error)
+    if settings.redis_url and find_spec("redis") is None:
+        sorry("a Redis needs `redis`: pip install 'qwed[redis]'")
+    _require_shareable(settings)
     if not settings.host:
         # To the system that is every address of the machine; to us it is a variable that was not set.
         sorry("no address is named: leave --host and QWED_HOST out for 127.0.0.1, or name one")
+    several = settings.workers > 1
     try:
-        listening = _listen(settings.host, settings.port)
+        listening = (_reserve if several else _listen)(settings.host, settings.port)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         sorry(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
     with listening:
-        return _serve(settings, listening, as_json=as_json)
+        return (_supervise if several else _serve)(settings, listening, as_json=as_json)
 
 
 def _require_installed() -> None:
@@ -74,30 +86,35 @@ def _require_installed() -> None:
         sorry(f"a server needs `{missing.name}`: pip install 'qwed[server]'")
 
 
-def _require_embedded(database: str | None, redis: str | None, workers: int) -> None:
+def _require_shareable(settings: "Settings") -> None:
     """What needs a store that several processes share is refused, never quietly done without."""
-    if workers != 1:
+    if settings.workers > 1 and not settings.database_url:
         sorry("the embedded store belongs to one process: use PostgreSQL for more than one worker")
-    if database is not None:
-        sorry("this version has the embedded store alone: leave --database out, and name a place with --data-dir")
-    if redis is not None:
-        sorry("this version counts in its own memory alone: leave --redis out")
 
 
-def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> int:
+def _supervise(settings: "Settings", reserved: socket.socket, *, as_json: bool) -> int:
+    from qwed.cli.serving.start import supervise
+
+    greet = _tell_address if as_json else _welcome
+    return supervise(settings, reserved, lambda owner_key: greet(settings, reserved, owner_key))
+
+
+def _serve(
+    settings: "Settings", listening: socket.socket, *, as_json: bool = False, membership: "Membership | None" = None
+) -> int:
     # Imported here so that `qwed --help` answers at once.
     import uvicorn
 
     from qwed.api.app import App
-    from qwed.api.connection import Connections
     from qwed.api.logs import configure
     from qwed.api.server import Server
     from qwed.guards.startup_hooks import require_clean_environment
     from qwed.kernel.wiring import open_services
     from qwed.settings import unknown_variables
+    from qwed.tracing.tracer import require_traceable
     from qwed.witness.places import require_places
 
-    configure(settings.log_level)
+    configure(settings.log_level, None if membership is None else membership.crew.number)
     log = logging.getLogger("qwed")
     for name in unknown_variables():
         log.warning("unknown setting is ignored", extra={"variable": name})
@@ -105,13 +122,15 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
     require_clean_environment(settings.startup_hooks_allow)
     with opening(settings.data_dir):
         require_places(settings)
-        opened = open_services(settings)
-    # Spec 9.6: a limiter that no other process shares is chosen openly.
-    log.info("no Redis is configured: rate limits are counted in the memory of this process")
-    app = App(opened.services)
+        require_traceable(settings)
+        opened = open_services(settings, seat=None if membership is None else membership.seat)
+    if not settings.redis_url:
+        # Spec 9.6: a limiter that no other process shares is chosen openly.
+        log.info("no Redis is configured: rate limits are counted in the memory of this process")
+    app = App(opened.services, None if membership is None else membership.crew)
     config = uvicorn.Config(
         app,
-        http=Connections(_room_for_connections()),  # type: ignore[arg-type]  # it is called for a protocol, no more
+        http=app.connections(_room_for_connections()),  # type: ignore[arg-type]  # it is called for a protocol, no more
         # No route speaks it, and it would be a way around the bounds of a connection.
         ws="none",
         access_log=False,
@@ -127,11 +146,14 @@ def _serve(settings: "Settings", listening: socket.socket, *, as_json: bool) -> 
         server.should_exit = True
 
     # From the greeting on, being asked to stop is answered with a graceful stop.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
+    on_stop(stop)
     # The writer needs the interpreter a few times per commit; it must not wait 5 ms for it each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    (_tell_address if as_json else _welcome)(settings, listening, opened.owner_key)
+    if membership is None:
+        (_tell_address if as_json else _welcome)(settings, listening, opened.owner_key)
+    else:
+        listening.listen(_WAITING)
+        membership.ready(opened.owner_key)
     server.run(sockets=[listening])
     return 0
 
@@ -145,18 +167,17 @@ def _room_for_connections() -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Every connection has it from here: one whose other end lost its power ends, however seldom we write to it.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _ACKNOWLEDGE_MS)
-        listening.bind((host, port))
-        listening.listen(2048)
-    except OSError:
-        listening.close()
-        raise
+    listening = bound_to(host, port)
+    listening.listen(_WAITING)
     return listening
+
+
+def _reserve(host: str, port: int) -> socket.socket:
+    """Keeps the address for those who will share it; OSError where anybody else has it."""
+    # Sharing it would not collide with another server that shares it; this does.
+    with bound_to(host, port) as alone:
+        port = alone.getsockname()[1]
+    return bound_to(host, port, shared=True)
 
 
 def _address(listening: socket.socket) -> str:

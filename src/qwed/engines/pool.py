@@ -1,10 +1,13 @@
 """Design 8: the pool of pre-forked engine workers, each with a deadline and a memory limit.
 
-One thread (`_pool.manager`) owns every socket, deadline and process; callers queue a job and wait on its ticket. A
-worker that is late, dies or talks nonsense is killed and replaced, and whoever waited for it gets INCONCLUSIVE.
+An engine is loaded when it is first asked for, in the zygote, and the workers are then forked anew. One thread
+(`_pool.manager`) owns every socket, deadline and process; callers queue a job and wait on its ticket. A worker that is
+late, dies or talks nonsense is killed and replaced, and whoever waited for it gets INCONCLUSIVE.
 """
 
+import math
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterable
@@ -12,13 +15,14 @@ from collections.abc import Iterable
 from qwed.engines._pool.frames import MAX_REQUEST, pack
 from qwed.engines._pool.manager import Manager
 from qwed.engines._pool.messages import TIMEOUT, UNSENDABLE, Ask, broken, encode, undecided
-from qwed.engines._pool.queues import Job, PoolFull, Queues
+from qwed.engines._pool.permits import Permits
+from qwed.engines._pool.queues import Job, PoolFull, Queues, Turn
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.table import EngineRow
 from qwed.waiting import Ticket, done
 from qwed.words import Verdict
 
-__all__ = ["LONGEST_SECONDS", "EnginePool", "PoolFull"]
+__all__ = ["LONGEST_SECONDS", "EnginePool", "PoolFull", "Turn"]
 
 LONGEST_SECONDS = 60.0
 
@@ -27,21 +31,33 @@ class EnginePool:
     """Runs engines in worker processes; one worker is always kept for the agent path."""
 
     def __init__(
-        self, rows: Iterable[EngineRow], *, size: int | None = None, memory_mb: int = 1024, queue_limit: int = 64
+        self,
+        rows: Iterable[EngineRow],
+        *,
+        size: int | None = None,
+        memory_mb: int = 1024,
+        queue_limit: int = 64,
+        bound: socket.socket | None = None,
     ) -> None:
+        """`bound` is a server's end of what `Bound.admit` gave: its workers then work when it is their turn."""
         rows = tuple(rows)
         self._known = frozenset(row.name for row in rows)
         self._queues = Queues(queue_limit)
-        self._manager = Manager(rows, _sensible(size), memory_mb, self._queues)
+        permits = None if bound is None else Permits(bound)
+        self._manager = Manager(rows, _sensible(size), memory_mb, self._queues, permits)
         self._thread = threading.Thread(target=self._manager.run, name="qwed-engines", daemon=True)
         self._lock = threading.Lock()
         self._owner: int | None = None
 
-    def start(self) -> None:
-        """Begin loading the engines in the background; a second call does nothing."""
+    def start(self, *, warm_after: float = math.inf) -> None:
+        """Begin starting the workers in the background; a second call does nothing.
+
+        An engine that nobody asks for is loaded when for `warm_after` seconds nobody has asked for anything.
+        """
         with self._lock:
             if self._owner is None:
                 self._owner = os.getpid()
+                self._manager.warm_after = warm_after
                 self._queues.open()
                 self._thread.start()
 

@@ -23,8 +23,8 @@ class EngineRow:
     permitted_by_name: bool = True
     """Whether an agent's permissions name it among their engines; the shell is permitted like a tool."""
     warm: tuple[EngineRequest, ...] = ()
-    """Asked once before workers are forked, so that none of them imports late. Not for an engine that starts threads:
-    a fork has none of them."""
+    """Asked once when it is loaded, before workers are forked with it, so that none of them imports late. Not for an
+    engine that starts threads: a fork has none of them."""
     extra: str = "engines"
     """What to install where it cannot be loaded."""
     lasting: bool = True

@@ -1,19 +1,22 @@
 """Where verdicts come from: exact arithmetic at once, a verdict already known, or an engine worker."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from qwed.engines.arithmetic import verify_quick
-from qwed.engines.pool import EnginePool
+from qwed.engines.pool import EnginePool, Turn
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import ENGINES
 from qwed.waiting import Ticket
 from qwed.words import Status, Verdict
 
 REMEMBERED = 10_000
+QUIET_SECONDS = 3.0
+"""After a start the first questions have the processors to themselves."""
 _LONGEST = 4096
 _LARGEST = 8192
 """Bytes of a verdict that is remembered: evidence may be as long as the context it was found in."""
@@ -64,14 +67,20 @@ class Verdicts:
         self._seconds = seconds
         self._known: OrderedDict[Key, Verdict] = OrderedDict()
         self._lock = Lock()
+        self.on_ask: Callable[[str, Turn], None] | None = None
+        """Called with the engine and the turn of each question that a worker gets, by whoever asks."""
 
     def start(self) -> None:
-        """Warm the workers; the first question does it where nobody has."""
+        """Start the workers; the first question does it where nobody has."""
         self._pool.start()
+
+    def warm(self) -> None:
+        """Start the workers, and have them load in a quiet moment what is not asked for either."""
+        self._pool.start(warm_after=QUIET_SECONDS)
 
     @property
     def ready(self) -> bool:
-        """Whether the workers are warm."""
+        """Whether the workers are up."""
         return self._pool.ready
 
     def known(self) -> frozenset[str]:
@@ -91,7 +100,10 @@ class Verdicts:
         self.start()
         for_agent = question.seconds is None
         seconds = self._seconds if question.seconds is None else question.seconds
-        return self._pool.submit(question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id)
+        turn = self._pool.submit(question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id)
+        if self.on_ask is not None and isinstance(turn, Turn):
+            self.on_ask(question.engine, turn)
+        return turn
 
     def forget(self) -> None:
         """Remember nothing: what was asked may be about somebody who is erased."""

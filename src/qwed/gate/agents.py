@@ -9,13 +9,13 @@ from qwed.gate.holder import Holder
 from qwed.gate.reply import Reply, given, told
 from qwed.kernel.agents.actions import action_view, waits
 from qwed.kernel.agents.activity import Asked, activity_page
+from qwed.kernel.agents.budget import budget_of
 from qwed.kernel.agents.execution import log_execution, read_report
 from qwed.kernel.agents.listing import agents_page
 from qwed.kernel.agents.registration import register
 from qwed.kernel.change import GATE
-from qwed.kernel.people.approvals import expire_of
 from qwed.kernel.report import gathering as report
-from qwed.kernel.views.agents import budget_view, registered_view
+from qwed.kernel.views.agents import registered_view
 
 
 class AgentVerbs(Holder):
@@ -37,9 +37,7 @@ class AgentVerbs(Holder):
 
     def get_agent_budget(self, agent_id: str) -> Reply:
         """Spec 6.1."""
-        agent = self._agent(agent_id)
-        expire_of(agent, self.services, self.services.clock.now())
-        return Reply(budget_view(agent, self.services.store.spent(agent_id, self.services.clock.now())))
+        return Reply(self._act(budget_of(self._agent(agent_id), self.services)))
 
     def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:
         """Spec 7: newest first; `decision`, `since`, `until` and `cursor` narrow it."""

@@ -63,9 +63,9 @@ class Gate(AgentVerbs, PeopleVerbs, MessageVerbs, EngineVerbs, AuditVerbs, Attes
             idempotency_key=idempotency_key,
             justification=justification,
             context_required=context_required,
-            now=self.services.clock.now(),
+            now=self._services.clock.now(),
         )
-        return Reply(in_thread(verify_action(case, self.services), PATIENCE))
+        return Reply(in_thread(verify_action(case, self._services), PATIENCE))
 
     def verify_tool_call(
         self,
@@ -84,7 +84,7 @@ class Gate(AgentVerbs, PeopleVerbs, MessageVerbs, EngineVerbs, AuditVerbs, Attes
         action: dict[str, Any] = {"type": TOOL_CALL, "tool": tool_name, "parameters": parameters or {}}
         if effects is not None:
             action["effects"] = list(effects)
-        required = self.services.settings.require_tool_context
+        required = self._services.settings.require_tool_context
         return self.verify_action(
             agent_id,
             action,
@@ -101,9 +101,9 @@ class Gate(AgentVerbs, PeopleVerbs, MessageVerbs, EngineVerbs, AuditVerbs, Attes
         self._batches.close()
         self._sweeper.close()
         # Whoever waits in another thread is told while there is still somebody to ask.
-        self.services.doorbells.ring_all()
+        self._services.doorbells.ring_all()
         self.witness.close()
-        close_services(self.services)
+        close_services(self._services)
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ from qwed.kernel.change import Actor
 from qwed.kernel.services import Services
 from qwed.kernel.views.agents import agent_view
 from qwed.store.agent import Agent
+from qwed.store.protocol import Wanted
 from qwed.waiting import in_thread
 from qwed.words import ErrorCode
 
@@ -20,8 +21,22 @@ class Holder:
     """Whoever holds a Gate: the owner of its first organisation."""
 
     def __init__(self, services: Services, owner: Actor) -> None:
-        self.services = services
+        self._services = services
         self._owner = owner
+
+    @property
+    def services(self) -> Services:
+        """What every verb works with; where others write as well, as it stands now."""
+        freshen = self._services.store.freshen
+        if freshen is not None:
+            ticket = freshen(Wanted(organisation_id=self._owner.organisation_id))
+            if ticket is not None:
+                ticket.block(PATIENCE)
+        return self._services
+
+    @services.setter
+    def services(self, services: Services) -> None:
+        self._services = services
 
     def _act(self, walk: Coroutine[Any, None, T | Problem]) -> T:
         """What came of a change, or GateError."""

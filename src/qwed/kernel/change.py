@@ -95,9 +95,9 @@ async def keep(change: Change, services: Services) -> Kept | Problem:
     if services.at_stage is not None:
         services.at_stage("change")
     ticket = services.store.change(change)
-    if isinstance(ticket, Conflict):
-        return problem(ErrorCode.CONFLICT, str(ticket))
-    kept = await ticket
+    kept = ticket if isinstance(ticket, Conflict) else await ticket
+    if isinstance(kept, Conflict):
+        return problem(ErrorCode.CONFLICT, str(kept))
     if services.at_stage is not None:
         services.at_stage("changed")
     return kept

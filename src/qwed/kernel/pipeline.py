@@ -22,7 +22,8 @@ from qwed.kernel.stages.require_context import require_context
 from qwed.kernel.stages.reserve_step import reserve_step
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.stages.settle import settle
-from qwed.store.protocol import StoreError
+from qwed.store.credentials import API_KEY, prefix_of
+from qwed.store.protocol import Moved, StoreError, Wanted
 from qwed.words import Decision, ErrorCode, Risk
 
 Stage = Callable[[Case, Services], Any]
@@ -40,6 +41,9 @@ MOMENT, MATTER = JUDGEMENT[:2], JUDGEMENT[2:]
 
 T = TypeVar("T")
 
+_WALKS = 5
+"""How often a request is walked through before it is given back: each time somebody else got on."""
+
 
 class Walk:
     """How far a case has come, so that a surprise knows what to free and what to record."""
@@ -52,13 +56,18 @@ class Walk:
 
 async def verify_action(case: Case, services: Services) -> Answer:
     """The answer to one request; whatever happens on the way, never an approval by accident."""
-    answer = await fail_closed(Walk(case), (_decide, _record_surprise), services)
-    return Answer(decision=Decision.DENIED, error=answer) if isinstance(answer, Problem) else answer
+    attempts = _ALONE if services.store.freshen is None else _AMONG_OTHERS
+    answer: Answer | Moved | Problem = await fail_closed(Walk(case), attempts, services)
+    if isinstance(answer, Answer):
+        return answer
+    return Answer(decision=Decision.DENIED, error=problem(ErrorCode.INTERNAL) if isinstance(answer, Moved) else answer)
 
 
-async def fail_closed(
-    walk: Walk, attempts: tuple[Callable[[Walk, Services], Coroutine[Any, None, T]], ...], services: Services
-) -> T | Problem:
+Attempt = Callable[[Walk, Services], Coroutine[Any, None, T]]
+Wanting = Callable[[Case, Services], Wanted]
+
+
+async def fail_closed(walk: Walk, attempts: tuple[Attempt[T | Problem], ...], services: Services) -> T | Problem:
     """What the first attempt came to that was not surprised; why nothing is given, where there was none."""
     for attempt in attempts:
         try:
@@ -77,7 +86,7 @@ async def fail_closed(
     return problem(ErrorCode.INTERNAL)
 
 
-async def _decide(walk: Walk, services: Services) -> Answer:
+async def _walked(walk: Walk, services: Services) -> Answer | Moved:
     expire(services, walk.case.now)
     refusal = pass_through(ADMISSION, walk, services)
     if walk.case.agent is None:
@@ -134,10 +143,11 @@ async def _judge(walk: Walk, services: Services) -> Judgement:
     return conclude(walk.case, None)
 
 
-async def _record_surprise(walk: Walk, services: Services) -> Answer:
+async def _record_surprise(walk: Walk, services: Services) -> Answer | Problem:
     if walk.case.agent is None:
         return denied(ErrorCode.INTERNAL)
-    return await settle(walk.case, denied(ErrorCode.INTERNAL), services)
+    answer = await settle(walk.case, denied(ErrorCode.INTERNAL), services)
+    return problem(ErrorCode.INTERNAL) if isinstance(answer, Moved) else answer
 
 
 def _free(case: Case, services: Services) -> None:
@@ -148,3 +158,41 @@ def _free(case: Case, services: Services) -> None:
     finally:
         if case.body_hash and case.idempotency_key is not None:
             services.store.release_key(case.agent_id, services.vault.fingerprint(case.idempotency_key))
+
+
+async def again(walk: Walk, attempt: Attempt[T | Moved], wanted: Wanting, services: Services) -> T | Problem:
+    """What the attempt came to on ground that did not move under it: freshened, from the start, and not for ever."""
+    asked, freshen = walk.case, services.store.freshen
+    for _ in range(_WALKS):
+        if freshen is not None:
+            ticket = freshen(wanted(asked, services))
+            if ticket is not None:
+                await ticket
+        outcome = await attempt(walk, services)
+        if not isinstance(outcome, Moved):
+            return outcome
+        _free(walk.case, services)
+        walk.case = replace(asked, unsaid=walk.case.unsaid)
+    return problem(ErrorCode.DEPENDENCY_DOWN, "others were always first: ask again", retry_after=1)
+
+
+async def _decide(walk: Walk, services: Services) -> Answer | Problem:
+    return await again(walk, _walked, _wanted, services)
+
+
+def _wanted(case: Case, services: Services) -> Wanted:
+    """What a decision looks at: the caller, the agent, its counters, the conversation, the stored answer."""
+    shown, name, agent_id = case.credentials, services.vault.fingerprint, case.agent_id
+    stated = case.context_raw.get("conversation_id") if isinstance(case.context_raw, dict) else None
+    return Wanted(
+        prefix=None if shown.api_key is None else prefix_of(shown.api_key, API_KEY),
+        agent_id=agent_id,
+        conversations=((agent_id, name(stated)),) if isinstance(stated, str) else (),
+        memory=None if case.idempotency_key is None else (agent_id, name(case.idempotency_key)),
+        spends=True,
+    )
+
+
+_ALONE: tuple[Attempt[Answer | Moved | Problem], ...] = (_walked, _record_surprise)
+"""Where nobody else writes, nothing moves."""
+_AMONG_OTHERS: tuple[Attempt[Answer | Moved | Problem], ...] = (_decide, _record_surprise)

@@ -43,6 +43,11 @@ class Services:
     at_stage: Callable[[str], None] | None = None
     """Called with each stage's name before it runs. None in production; the fault tests end the process here."""
 
+    @property
+    def installation(self) -> str:
+        """What all processes on this store have in common, and no others: the first organisation's id."""
+        return self.store.first_organisation() or ""
+
     def stopped(self, agent: Agent) -> bool:
         """Whether the agent may do nothing: it is suspended, or its whole organisation is halted."""
         return agent.status is AgentStatus.SUSPENDED or self.store.halted(agent.organisation_id)

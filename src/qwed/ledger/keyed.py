@@ -11,8 +11,16 @@ _INNER = bytes(each ^ 0x36 for each in range(256))
 _OUTER = bytes(each ^ 0x5C for each in range(256))
 
 
+_HALF = _BLOCK // 2
+_INNER_HALF, _OUTER_HALF = bytes(_HALF).translate(_INNER), bytes(_HALF).translate(_OUTER)
+"""The second half of the block of a key that is itself a hash."""
+
+
 def mac(key: bytes, message: bytes) -> bytes:
     """The HMAC of a message under a key that is used once."""
+    if len(key) == _HALF:
+        inner = sha256(key.translate(_INNER) + _INNER_HALF + message).digest()
+        return sha256(key.translate(_OUTER) + _OUTER_HALF + inner).digest()
     block = _block(key)
     return sha256(block.translate(_OUTER) + sha256(block.translate(_INNER) + message).digest()).digest()
 

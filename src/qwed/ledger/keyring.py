@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -71,11 +71,15 @@ class SigningKey:
 class Keyring:
     """The key that signs now, every public half there ever was, and the one name for all of them. Thread-safe."""
 
-    def __init__(self, issuer: str, current: SigningKey, known: Sequence[Jwk], keep: "Keep") -> None:
+    def __init__(
+        self, issuer: str, current: SigningKey, known: Sequence[Jwk], keep: "Keep", shelf: "Shelf | None" = None
+    ) -> None:
         self.issuer = issuer
         self._keep = keep
+        self._shelf = shelf
         self._rotating = threading.Lock()
         self._state = _state(current, known)
+        self._seen = None if shelf is None else shelf.seen()
 
     @property
     def current(self) -> SigningKey:
@@ -84,22 +88,46 @@ class Keyring:
 
     def public_jwks(self) -> list[Jwk]:
         """Every public key, the current one first and then the retired, newest first."""
-        return [dict(jwk) for jwk in self._state.jwks]
+        return [dict(jwk) for jwk in self._newest().jwks]
 
     def public_keys(self) -> Mapping[str, ec.EllipticCurvePublicKey]:
         """Every public key under its kid."""
-        return self._state.keys
+        return self._newest().keys
+
+    def _newest(self) -> "_State":
+        """With a key that another process has made just now; where that cannot be read, what is in mind still holds."""
+        with suppress(OSError, KeyringError):
+            self.refresh()
+        return self._state
 
     def rotate(self) -> SigningKey:
         """A new current key; the public half of the old one is kept. A crash on the way leaves the old or the new."""
-        with self._rotating:
+        with self._rotating, nullcontext() if self._shelf is None else alone_in(self._shelf.directory):
+            # Another process may have rotated meanwhile: what its key has signed must stay verifiable.
+            self._look()
             if len(self._state.jwks) >= MOST_KEYS:
                 raise KeyringError(f"this node has had {MOST_KEYS} keys, which is as many as a JWKS may hold")
             new = SigningKey(fresh_key())
             state = _state(new, self._state.jwks)
             self._keep(self.issuer, state.jwks, new.private)
             self._state = state
+            self._seen = None if self._shelf is None else self._shelf.seen()
             return new
+
+    def refresh(self) -> bool:
+        """Whether another process of this machine has rotated the key; then this one signs with the new one, too."""
+        if self._shelf is None or self._shelf.seen() == self._seen:
+            return False
+        with self._rotating, alone_in(self._shelf.directory):
+            return self._look()
+
+    def _look(self) -> bool:
+        if self._shelf is None or self._shelf.seen() == self._seen:
+            return False
+        # Nobody writes them now: what was seen is what is read.
+        self._seen, found = self._shelf.seen(), read_keyring(*self._shelf)
+        before, self._state = self._state, found._state
+        return before.jwks != self._state.jwks
 
 
 class _State(NamedTuple):
@@ -108,6 +136,21 @@ class _State(NamedTuple):
     current: SigningKey
     jwks: tuple[Jwk, ...]
     keys: Mapping[str, ec.EllipticCurvePublicKey]
+
+
+class Shelf(NamedTuple):
+    """Where the keys lie, beside whoever else uses them."""
+
+    directory: Path
+    key_file: Path | None = None
+
+    def seen(self) -> tuple[int, int] | None:
+        """Tells one state of what is published from another."""
+        try:
+            found = (self.directory / JWKS_FILE).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
 
 Keep = Callable[[str, Sequence[Jwk], Private], None]
@@ -128,7 +171,7 @@ def fresh_keyring() -> Keyring:
 def open_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
     """The keys in `directory`, made on the first start; the operator's `key_file` signs where one is given."""
     private, jwks = key_file or directory / KEY_FILE, directory / JWKS_FILE
-    with _alone_in(directory):
+    with alone_in(directory):
         if not private.exists() and not jwks.exists():
             write_private(private, _pem(fresh_key()))
         keyring = read_keyring(directory, key_file)
@@ -139,7 +182,7 @@ def open_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
+def alone_in(directory: Path) -> Iterator[None]:
     """Two first starts at once must not each make a key of their own."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -159,8 +202,8 @@ def read_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
     keep = _kept_by_operator(key_file) if key_file else _kept_in(directory)
     if published is None:
         # The node is its first key: nobody can claim an issuer without having held what it signs with.
-        return Keyring(issuer_of(current.kid), current, (), keep)
-    return Keyring(published.issuer, current, published.keys, keep)
+        return Keyring(issuer_of(current.kid), current, (), keep, Shelf(directory, key_file))
+    return Keyring(published.issuer, current, published.keys, keep, Shelf(directory, key_file))
 
 
 def replace_lost_key(directory: Path) -> Keyring:

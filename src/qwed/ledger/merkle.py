@@ -82,7 +82,10 @@ class Growth:
 
     def __init__(self, size: int, borders: Sequence[bytes]) -> None:
         self.size = size
+        self._first = size
         self._known: dict[Place, bytes] = dict(zip(peaks(size), borders, strict=True))
+        self._paths: dict[int, list[str]] = {}
+        """In hex, of every leaf of the batch, once one of them was asked for."""
 
     def add(self, leaf: bytes) -> list[bytes]:
         """The hashes this leaf makes known: its own, and of every subtree it completes."""
@@ -94,6 +97,7 @@ class Growth:
             self._known[len(found), place] = leaf
             found.append(leaf)
         self.size += 1
+        self._paths = {}
         return found
 
     def borders(self) -> list[bytes]:
@@ -107,6 +111,33 @@ class Growth:
     def path(self, index: int) -> list[bytes]:
         """The audit path of a leaf of this batch in the tree as it is now."""
         return [self.hash_of(places) for places in inclusion(index, self.size)]
+
+    def hex_path(self, index: int) -> list[str]:
+        """The same in hex. It is shared by whoever asks: nobody changes it."""
+        if not self._paths:
+            self._paths = self._all_paths()
+        return self._paths[index]
+
+    def _all_paths(self) -> dict[int, list[str]]:
+        """From the root down, because leaves of one batch have most of their way in common."""
+        paths: dict[int, list[str]] = {}
+        waiting: list[tuple[int, int, list[str]]] = [(0, self.size, [])]
+        while waiting:
+            begin, end, above = waiting.pop()
+            if end - begin == 1:
+                paths[begin] = above
+                continue
+            middle = begin + _left(end - begin)
+            if self._first < middle:
+                waiting.append((begin, middle, [self._hex(middle, end), *above]))
+            waiting.append((middle, end, [self._hex(begin, middle), *above]))
+        return paths
+
+    def _hex(self, begin: int, end: int) -> str:
+        level = (end - begin).bit_length() - 1
+        if end - begin == 1 << level:
+            return self._known[level, begin >> level].hex()
+        return self.hash_of(_cover(begin, end)).hex()
 
     def hash_of(self, places: Iterable[Place]) -> bytes:
         """The hash over these subtrees, all of them at the border or in this batch."""

@@ -6,14 +6,14 @@ size of the log: of a tree only its border is kept in mind.
 
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
 from qwed.ledger.keyring import Keyring
 from qwed.ledger.merkle import Growth, Place, peaks
-from qwed.ledger.verifier import leaf_hash, read_head
+from qwed.ledger.verifier import Head as SignedHead
+from qwed.ledger.verifier import Invalid, leaf_hash, read_head
 from qwed.words.clock import Clock, rfc3339
 
 HEAD_TYPE = "qwed-head+jwt"
@@ -47,8 +47,7 @@ class _Signed(msgspec.Struct, frozen=True, kw_only=True):
 _payload = msgspec.json.Decoder(_Signed)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True, gc=False):
     """Where a leaf stands, under the first head that contains it."""
 
     index: int
@@ -57,7 +56,7 @@ class Placed:
 
     def path(self) -> list[str]:
         """The audit path of the leaf, in hex."""
-        return [each.hex() for each in self.growth.path(self.index)]
+        return self.growth.hex_path(self.index)
 
 
 class Integration(NamedTuple):
@@ -67,6 +66,10 @@ class Integration(NamedTuple):
     """For each leaf, in hex, the hashes it makes known."""
     heads: dict[str, Head]
     grown: dict[str, Growth]
+
+    def border(self, log_id: str) -> list[bytes]:
+        """The hashes of the subtrees that the log then consists of."""
+        return self.grown[log_id].borders()
 
     def place(self, log_id: str, index: int) -> Placed:
         """Where a leaf of the batch stands."""
@@ -114,11 +117,21 @@ class Sequencer:
         borders, signature = read(log_id, size, peaks(size))
         if signature is None:
             raise ValueError(f"the log of {log_id} has no head of size {size}")
-        head = read_head(msgspec.to_builtins(head_from(signature)), self._keyring.public_keys())
+        head = self._believed(signature)
         growth = Growth(size, borders)
         if (head.log_id, head.size, head.root) != (log_id, size, growth.root()):
             raise ValueError(f"the log of {log_id} is not what its head of size {size} was signed for")
         return growth
+
+    def _believed(self, signature: str) -> SignedHead:
+        """What a head says that one of our keys has signed, be it one that another process has made meanwhile."""
+        head = msgspec.to_builtins(head_from(signature))
+        try:
+            return read_head(head, self._keyring.public_keys())
+        except Invalid:
+            if not self._keyring.refresh():
+                raise
+        return read_head(head, self._keyring.public_keys())
 
     def _seal(self, log_id: str, growth: Growth) -> Head:
         if len(self._borders) >= _MOST_LOGS:

@@ -5,7 +5,8 @@ is given salt and content can check it, and afterwards nobody can so much as gue
 """
 
 import os
-from base64 import b64decode, b64encode
+from base64 import b64decode
+from binascii import b2a_base64
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -35,8 +36,7 @@ class SubjectKey:
 
     def seal(self, place: str, text: str) -> str:
         """The text as only this key opens it, and only at its place."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return b64encode(nonce + self._aead.encrypt(nonce, text.encode(), place.encode())).decode()
+        return self._sealed(place.encode(), text.encode())
 
     def open(self, place: str, sealed: str) -> str:
         """What was sealed; VaultError if it is not what was sealed here."""
@@ -53,6 +53,15 @@ class SubjectKey:
     def commitment(self, place: str, text: str) -> str:
         """What a leaf says about its content."""
         return mac(self.salt(place), text.encode()).hex()
+
+    def keep(self, place: str, text: str) -> tuple[str, str]:
+        """What a leaf says about its content, and the content sealed."""
+        at, content = place.encode(), text.encode()
+        return mac(self._salts.digest(at), content).hex(), self._sealed(at, content)
+
+    def _sealed(self, place: bytes, content: bytes) -> str:
+        nonce = os.urandom(_NONCE_BYTES)
+        return b2a_base64(nonce + self._aead.encrypt(nonce, content, place), newline=False).decode()
 
 
 class Master:

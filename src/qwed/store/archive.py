@@ -38,7 +38,7 @@ class Archive:
     def activities(self, query: ActivityQuery) -> Sequence[Entry]:
         place = rows.THE_END
         if query.before is not None:
-            (found,) = self._all(rows.SELECT_PLACE, (query.agent_id, query.before)) or (None,)
+            (found,) = self._all(rows.SELECT_PLACE, (query.agent_id, query.agent_id, query.before)) or (None,)
             if found is None:
                 return []
             place = (found[0], found[1])

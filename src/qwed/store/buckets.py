@@ -19,7 +19,7 @@ MINUTE = 60.0
 _ALMOST = 1e-6
 """Seconds: nearer to one another no two moments of these years can be told apart. What is lent is paid back."""
 _PUT = put("buckets")
-_DELETE_FULL = (
+DELETE_FULL = (
     "DELETE FROM buckets WHERE (organisation_id, pair) IN "
     "(SELECT organisation_id, pair FROM buckets WHERE full_at <= ? LIMIT 16)"
 )
@@ -31,6 +31,22 @@ class Bucket(NamedTuple):
     tokens: float
     at: float
     full_at: float
+
+
+def taken(bucket: Bucket | None, per_minute: int, now: float) -> tuple[Bucket | None, float]:
+    """The bucket after one token was taken, and 0.0; where there is none, the seconds until there is.
+
+    Without a bucket there is a full one. It is given back where it is another one by now.
+    """
+    bucket = bucket or Bucket(per_minute, now, now)
+    tokens = min(per_minute, bucket.tokens + max(now - bucket.at, 0.0) * per_minute / MINUTE)
+    wait = (1 - tokens) * MINUTE / per_minute
+    if wait <= _ALMOST:
+        tokens, wait = tokens - 1, 0.0
+    elif now >= bucket.at:
+        return None, wait
+    # A clock that was put back must not stop a pair for as long as it was ahead.
+    return Bucket(tokens, now, now + (per_minute - tokens) * MINUTE / per_minute), wait
 
 
 class Buckets:
@@ -45,15 +61,9 @@ class Buckets:
 
     def take(self, place: Place, per_minute: int, now: float) -> float:
         """Take one token and give 0.0; where there is none, the seconds until there is."""
-        bucket = self._known.get(place) or self._load(place) or Bucket(per_minute, now, now)
-        tokens = min(per_minute, bucket.tokens + max(now - bucket.at, 0.0) * per_minute / MINUTE)
-        wait = (1 - tokens) * MINUTE / per_minute
-        if wait <= _ALMOST:
-            tokens, wait = tokens - 1, 0.0
-        elif now >= bucket.at:
-            return wait
-        # A clock that was put back must not stop a pair for as long as it was ahead.
-        self._keep(place, Bucket(tokens, now, now + (per_minute - tokens) * MINUTE / per_minute))
+        after, wait = taken(self._known.get(place) or self._load(place), per_minute, now)
+        if after is not None:
+            self._keep(place, after)
         return wait
 
     def _keep(self, place: Place, bucket: Bucket) -> None:
@@ -69,7 +79,7 @@ class Buckets:
         self._written |= dict.fromkeys(self._changed, write)
         self._changed.clear()
         self._forget_old(durable, now)
-        return (*rows, (_DELETE_FULL, (now,)))
+        return (*rows, (DELETE_FULL, (now,)))
 
     def _forget_old(self, durable: int, now: float) -> None:
         """Keep memory bounded: drop those longest unused that are full again or on disk."""

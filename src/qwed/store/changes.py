@@ -118,7 +118,7 @@ def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
 
 
 _OF_SUBJECT = "IN (SELECT subject_id FROM subjects WHERE organisation_id = ? AND name = ? AND key IS NOT NULL)"
-_ERASE = (
+ERASE = (
     # As many as take no time: the others open no more either, and go when their day is over.
     "DELETE FROM memories WHERE (agent_id, key) IN "  # noqa: S608 - constants
     f"(SELECT agent_id, key FROM memories WHERE subject_id {_OF_SUBJECT} LIMIT 10000)",
@@ -131,7 +131,7 @@ def _erasure_statements(part: parts.SubjectErased) -> tuple[Statement, ...]:
     who = (part.organisation_id, part.name)
     notices = "organisation_id = ? AND body ->> 'principal_id' = ?"
     return (
-        *((statement, who) for statement in _ERASE),
+        *((statement, who) for statement in ERASE),
         (
             "UPDATE webhooks SET waiting = waiting - (SELECT count(*) FROM outbox WHERE "  # noqa: S608 - constants
             f"{notices}) WHERE organisation_id = ?",
@@ -227,5 +227,5 @@ def notice_statements(organisation_id: str, notices: tuple[Notice, ...], now: fl
     found: list[Statement] = []
     for notice in notices:
         row = (notice.notice_id, notice.event, notice.body, now, now, organisation_id, MOST_UNDELIVERED)
-        found += ((rows.INSERT_NOTICE, row), (rows.COUNT_NOTICE, (organisation_id,)))
+        found += ((rows.INSERT_NOTICE, row), (rows.COUNT_NOTICE, (organisation_id, notice.notice_id)))
     return tuple(found)

@@ -1,9 +1,11 @@
 """The columns of each table, in the order in which rows are written and read.
 
 Statements name them, so that a migration which adds a column changes nothing for whoever does not know it yet. Of the
-tables that every decision writes, the trigger in `migrations/` names them instead.
+tables that every decision writes, the trigger in `migrations/` names them instead. The statements are read by SQLite
+and by PostgreSQL alike: see `postgres/dialect.py` for the few that are not.
 """
 
+from collections.abc import Iterable
 from functools import cache
 
 _COLUMNS = {
@@ -40,25 +42,50 @@ _COLUMNS = {
     "meta": "name value",
 }
 COLUMNS: dict[str, tuple[str, ...]] = {table: tuple(names.split()) for table, names in _COLUMNS.items()}
+_PRIMARY = {
+    "tools": ("organisation_id", "name"),
+    "conversations": ("agent_id", "conversation_id"),
+    "memories": ("agent_id", "key"),
+    "webhooks": ("organisation_id",),
+    "chains": ("organisation_id", "chain_id"),
+    "buckets": ("organisation_id", "pair"),
+    "meta": ("name",),
+}
+"""What a row is found by, of the tables whose rows are replaced."""
+_RESERVED = frozenset({"window"})
+"""Words that PostgreSQL wants in quotes; SQLite takes them so as well."""
+
+
+def _named(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' if name in _RESERVED else name for name in columns)
 
 
 def into(table: str) -> str:
     """`table (its, columns)`, for what follows INSERT INTO."""
-    return f"{table} ({', '.join(COLUMNS[table])})"
+    return f"{table} ({_named(COLUMNS[table])})"
 
 
 @cache
-def insert(table: str, verb: str = "INSERT") -> str:
+def insert(table: str) -> str:
     """The statement that adds one row of plain values."""
-    return f"{verb} INTO {into(table)} VALUES ({', '.join('?' * len(COLUMNS[table]))})"
+    return f"INSERT INTO {into(table)} VALUES ({', '.join('?' * len(COLUMNS[table]))})"  # noqa: S608 - constants
 
 
+@cache
 def put(table: str) -> str:
     """The statement that adds one row of plain values, or puts it in the place of the one that was there."""
-    return insert(table, "INSERT OR REPLACE")
+    return f"{insert(table)} {replaces(table)}"
+
+
+def replaces(table: str) -> str:
+    """What follows the values of a row that takes the place of the one that was there."""
+    primary = _PRIMARY[table]
+    others = [_named([name]) for name in COLUMNS[table] if name not in primary]
+    taken_over = ", ".join(f"{name} = excluded.{name}" for name in others)
+    return f"ON CONFLICT ({_named(primary)}) DO UPDATE SET {taken_over}"
 
 
 @cache
 def select(table: str, rest: str) -> str:
     """The statement that reads whole rows; `rest` says which."""
-    return f"SELECT {', '.join(COLUMNS[table])} FROM {table} {rest}"  # noqa: S608 - constants
+    return f"SELECT {_named(COLUMNS[table])} FROM {table} {rest}"  # noqa: S608 - constants

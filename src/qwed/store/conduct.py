@@ -24,6 +24,19 @@ class Mark(Enum):
     EXCEEDED = "e"
     VIOLATION = "v"
 
+    letter: str
+    denies: bool
+    """Whether it counts against the agent."""
+    counts: bool
+    """Whether there was an action at all: a full budget is neither safe operation nor a denial."""
+
+
+for _mark in Mark:
+    # Attributes, because hashing a member is a call of its own, and every decision has a mark.
+    _mark.letter = _mark.value
+    _mark.denies = _mark in (Mark.DENIED, Mark.VIOLATION)
+    _mark.counts = _mark.denies or _mark is Mark.CLEAN
+
 
 class Offence(StrEnum):
     """Spec 8.3, the rows that lower trust by themselves."""
@@ -33,7 +46,7 @@ class Offence(StrEnum):
     BUDGET = "budget_abuse"
 
 
-_DENIALS = frozenset({Mark.DENIED, Mark.VIOLATION})
+_EXCEEDED, _VIOLATION = Mark.EXCEEDED, Mark.VIOLATION
 PENALTY: dict[Offence, int] = {Offence.SECURITY: 2, Offence.DENIALS: 1, Offence.BUDGET: 1}
 """Spec 8.3: levels lost."""
 
@@ -50,14 +63,14 @@ class Conduct(NamedTuple):
 
     def after(self, mark: Mark, at: float) -> tuple["Conduct", tuple[Offence, ...]]:
         """The conduct once this decision counts, and the rules it broke."""
-        recent = (self.recent + mark.value)[-WINDOW:]
+        recent = (self.recent + mark.letter)[-WINDOW:]
         rest = self.rest - 1 if self.rest else 0
-        offences: tuple[Offence, ...] = (Offence.SECURITY,) if mark is Mark.VIOLATION else ()
+        offences: tuple[Offence, ...] = (Offence.SECURITY,) if mark is _VIOLATION else ()
         # What is no denial raises no rate: it matters only where the rule is asked for the first time, or again.
-        asked = rest == 0 and (mark in _DENIALS or self.rest or len(recent) == ENOUGH)
+        asked = rest == 0 and (mark.denies or self.rest or len(recent) == ENOUGH)
         if asked and _too_many_denials(recent):
             offences, rest = (*offences, Offence.DENIALS), WINDOW
-        if mark is not Mark.EXCEEDED:
+        if mark is not _EXCEEDED:
             return Conduct(recent, rest, self.exceeded), offences
         times = [*_within_an_hour(self.exceeded, at), str(int(at * 1000))]
         if len(times) >= ABUSES:

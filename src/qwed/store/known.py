@@ -4,7 +4,7 @@ Read from the tables when first asked for and kept until something changes it. M
 the store's lock, so that what was read before a change is not remembered after it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Any
 
@@ -38,6 +38,12 @@ class Known:
         self._elevating: dict[str, bool] = {}
         self._taken: dict[str, int] = {}
 
+    def lend(self, to: "Known", organisation_id: str, agents: Iterable[str]) -> None:
+        """Let another know what is in mind of an organisation: these agents, and what messages are held against."""
+        to._agents |= {agent_id: self._agents[agent_id] for agent_id in agents if agent_id in self._agents}
+        if organisation_id in self._boundaries:
+            to._boundaries[organisation_id] = self._boundaries[organisation_id]
+
     # Agents
 
     def agent(self, agent_id: str) -> Agent | None:
@@ -52,6 +58,14 @@ class Known:
     def put_agent(self, agent: Agent) -> None:
         """An agent, new or changed."""
         self._agents[agent.agent_id] = agent
+
+    def meet_agent(self, agent: Agent) -> Agent:
+        """An agent as it was read; the very same that is in mind, where there is one."""
+        return self._agents.setdefault(agent.agent_id, agent)
+
+    def has_agent(self, agent_id: str) -> bool:
+        """Whether the agent is in mind."""
+        return agent_id in self._agents
 
     def is_active(self, agent: Agent) -> bool:
         """Whether the agent may act: neither it nor its organisation is stopped."""
@@ -101,6 +115,14 @@ class Known:
     def put_key(self, key: Key) -> None:
         """A key, new or revoked."""
         self._keys[key.prefix] = key
+
+    def meet_key(self, key: Key) -> Key:
+        """A key as it was read; the very same that is in mind, where there is one."""
+        return self._keys.setdefault(key.prefix, key)
+
+    def has_key(self, prefix: str) -> bool:
+        """Whether the key is in mind."""
+        return prefix in self._keys
 
     def tools(self, organisation_id: str) -> dict[str, bytes]:
         """The organisation's own rows of the registry."""

@@ -125,13 +125,17 @@ class LiveState:
             usage.held = usage.held.minus(reservation.held)
             reservation.held = NOTHING
 
+    def past(self, reservation: Reservation) -> Past:
+        """What was committed before the step that is held."""
+        return reservation.conversation.past
+
     def refuses_commit(self, reservation: Reservation) -> ErrorCode | None:
         """Asked again at the moment of truth: other steps may have committed since the step was reserved."""
         if self._stale:
             self._refresh()
         if not self.holds(reservation):
             return ErrorCode.LEASE_EXPIRED
-        past, step = reservation.conversation.past, reservation.step
+        past, step = self.past(reservation), reservation.step
         refusal = past.refuses_step(step.number, self._max_steps, allotted=step.allotted)
         return refusal or past.refuses_loop(step)
 

@@ -46,6 +46,9 @@ class Integration(Protocol):
     def heads(self) -> Mapping[str, Any]:
         """By organisation, the head that the batch ends in."""
 
+    def border(self, organisation_id: str) -> Sequence[bytes]:
+        """The hashes of the subtrees that the log then consists of, which its next leaf is joined to."""
+
     def place(self, organisation_id: str, index: int) -> Placed:
         """Where a leaf of the batch stands."""
 

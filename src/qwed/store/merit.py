@@ -4,10 +4,6 @@ from typing import NamedTuple
 
 from qwed.store.conduct import Mark
 
-_COUNTED = frozenset({Mark.CLEAN, Mark.DENIED, Mark.VIOLATION})
-"""A full budget is neither safe operation nor a denial: it is no action at all."""
-_AGAINST = frozenset({Mark.DENIED, Mark.VIOLATION})
-
 
 class Merit(NamedTuple):
     """Counted as it happens, as it stands on disk."""
@@ -21,9 +17,9 @@ class Merit(NamedTuple):
 
     def after(self, mark: Mark, attested: bool) -> "Merit":
         """The record once this decision counts."""
-        if mark not in _COUNTED:
+        if not mark.counts:
             return self
-        return Merit(self.since, self.actions + 1, self.denied + (mark in _AGAINST), self.attestations + attested)
+        return Merit(self.since, self.actions + 1, self.denied + mark.denies, self.attestations + attested)
 
     def settled(self, state: str) -> "Merit":
         """The record once a person, or time, has settled an action that was counted when it was asked."""

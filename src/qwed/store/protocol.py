@@ -6,6 +6,7 @@ Their tickets complete after the commit.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -26,6 +27,39 @@ class StoreError(Exception):
     """The store could not keep what it was given; nothing of it is visible."""
 
 
+class Unreachable(StoreError):
+    """Nobody answers at the address of the database, or whoever does lets us not in; the message is a sentence."""
+
+
+class Moved(Enum):
+    """The ground of a decision has moved: another process took the step, the budget or the idempotency key first.
+
+    Nothing was written, and nothing is said about the request but that it must be looked at again from the start.
+    """
+
+    MOVED = "moved"
+
+
+MOVED = Moved.MOVED
+
+
+class Wanted(NamedTuple):
+    """What a request is about to look at, as far as it is known before it looks."""
+
+    prefix: str | None = None
+    """Of an API key."""
+    agent_id: str | None = None
+    organisation_id: str | None = None
+    conversations: tuple[tuple[str, str], ...] = ()
+    """Agents, and what their conversations are filed under."""
+    memory: tuple[str, str] | None = None
+    """An agent, and what an idempotency key of it is filed under."""
+    spends: bool = False
+    """Whether the counters of the agent are looked at."""
+    any_age: bool = False
+    """Whether it will do to know of it at all: who asks is found out before it is asked how things stand."""
+
+
 class Reservation(msgspec.Struct, eq=False):
     """A step held for one request, and what it holds of the budget. A lease: past `expires` it commits nothing."""
 
@@ -38,6 +72,8 @@ class Reservation(msgspec.Struct, eq=False):
     held: Charge = NOTHING
     settled: bool = False
     """Whether a settlement has been accepted for it: what follows charges nothing more."""
+    foreign: int = 0
+    """How many steps of the conversation other processes had committed when it was reserved."""
 
 
 class Remembered(NamedTuple):
@@ -274,10 +310,27 @@ class Store(Protocol):
     """Called with the organisations whose logs have grown, from any thread; must not wait."""
     on_distrust: Callable[[], None]
     """Called when a write failed: what was taken for kept may not be."""
+    on_erased: Callable[[], None]
+    """Called when another process has erased somebody: whatever is in mind about them must go."""
+    on_beat: Callable[[], None]
+    """Called about once a second where other processes use the same files."""
     soon: Soon
     """When what was submitted is committed, which whoever drives many decisions at once may put off by a moment."""
     scrubbed: bool
     """Whether nothing that was deleted lies in the files, as far as is known."""
+
+    freshen: Callable[[Wanted], Ticket[None] | None] | None
+    """Makes near what others may have changed meanwhile; awaited before a request is walked through. None where nobody
+    else writes, and nothing is to be awaited where everything wanted is near."""
+
+    def up(self) -> bool:
+        """Whether anything can be read and written, as far as is known."""
+
+    def leads(self) -> bool:
+        """Whether this process does what is done once for all: sweeping, delivering, publishing, running batches."""
+
+    def mark(self, name: str, value: str) -> str:
+        """What was first said under a name: by us, now, or by another process of another machine before."""
 
     def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]: ...
 
@@ -323,9 +376,11 @@ class Store(Protocol):
 
     def release(self, reservation: Reservation) -> None: ...
 
-    def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode: ...
+    def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
+        """Refused at once, or when its turn has come, or because the ground has moved; else durable."""
 
-    def change(self, change: Change) -> Ticket[Kept] | Conflict: ...
+    def change(self, change: Change) -> Ticket[Kept | Conflict] | Conflict:
+        """Refused at once, or when its turn has come; else durable."""
 
     def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]: ...
 

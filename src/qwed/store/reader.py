@@ -1,11 +1,14 @@
-"""A data directory, read and never written: beside a running server or without one, as it was at one moment."""
+"""What a server keeps, read and never written: beside the running server or without one, as it was at one moment.
+
+It lies in the data directory, or in PostgreSQL where an address names it.
+"""
 
 import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from qwed.store.migrate import migrate, migrations
@@ -24,7 +27,7 @@ _BUSY_MS = 5_000
 
 
 class Unreadable(Exception):
-    """The data directory cannot be read; the message says what to do."""
+    """What is kept cannot be read; the message says what to do."""
 
 
 class KeptActivity(NamedTuple):
@@ -98,19 +101,55 @@ _STRAY_EXECUTIONS = (
 )
 
 
-class Reader:
-    """Every answer is of the same moment, however long the reading takes."""
+class Tables(Protocol):
+    """Where a reader reads; Unreadable where that cannot be done."""
+
+    def rows(self, statement: str, values: Row) -> Iterator[Row]:
+        """The rows a statement finds, however many; other statements may be asked meanwhile."""
+
+    def one(self, statement: str, values: Row) -> Row | None:
+        """The first row a statement finds."""
+
+    def altered(self) -> list[str]:
+        """What is not as this version makes it."""
+
+
+class SqliteTables:
+    """The tables of one connection to a file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self.connection = connection
+
+    def rows(self, statement: str, values: Row) -> Iterator[Row]:
+        """The rows a statement finds."""
+        try:
+            with closing(self.connection.execute(statement, values)) as cursor:
+                yield from cursor
+        except sqlite3.Error as error:
+            raise Unreadable(f"the database cannot be read: {error}") from error
+
+    def one(self, statement: str, values: Row) -> Row | None:
+        """The first row a statement finds."""
+        return next(self.rows(statement, values), None)
 
     def altered(self) -> list[str]:
         """Tables, indexes, triggers and views that are not as this version makes them, or that it does not make."""
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
             migrate(fresh)
             made = dict(fresh.execute(_SCHEMA).fetchall())
-        kept = {row[0]: row[1] for row in self._rows(_SCHEMA)}
+        kept = {row[0]: row[1] for row in self.rows(_SCHEMA, ())}
         return sorted(name for name in made | kept if made.get(name) != kept.get(name))
+
+
+class Reader:
+    """Every answer is of the same moment, however long the reading takes."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def altered(self) -> list[str]:
+        """Tables, indexes, triggers and the like that are not as this version makes them."""
+        return self._tables.altered()
 
     def organisations(self) -> list[str]:
         """The organisations, the first one first."""
@@ -212,20 +251,30 @@ class Reader:
         return 0 if row is None or not str(row[0]).isdecimal() else int(row[0])
 
     def _one(self, statement: str, *values: Any) -> Row | None:
-        return next(self._rows(statement, *values), None)
+        return self._tables.one(statement, values)
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Row]:
-        try:
-            with closing(self._connection.execute(statement, values)) as cursor:
-                yield from cursor
-        except sqlite3.Error as error:
-            raise Unreadable(f"the database cannot be read: {error}") from error
+        return self._tables.rows(statement, values)
 
 
 @contextmanager
-def open_reader(directory: Path) -> Iterator[Reader]:
-    """A reader of the data directory; Unreadable where there is no database, or one of another version."""
-    file = directory / FILE_NAME
+def open_reader(directory: Path, database_url: str = "") -> Iterator[Reader]:
+    """A reader of the data directory, or of PostgreSQL; Unreadable where there is no database, or not one of ours."""
+    with _open_postgres(database_url) if database_url else _open_file(directory / FILE_NAME, directory) as tables:
+        yield Reader(tables)
+
+
+@contextmanager
+def _open_postgres(url: str) -> Iterator[Tables]:
+    # Imported here because a server on SQLite has no use for the driver.
+    from qwed.store.postgres.reader import open_tables
+
+    with open_tables(url) as tables:
+        yield tables
+
+
+@contextmanager
+def _open_file(file: Path, directory: Path) -> Iterator[Tables]:
     if not file.is_file():
         raise Unreadable(f"there is no database in {directory}: --data-dir names the directory of a server")
     # Without this file nobody has the database open, and SQLite would make it anew: then the database is read as it is.
@@ -233,7 +282,7 @@ def open_reader(directory: Path) -> Iterator[Reader]:
     before = _state(file)
     with closing(_connect(file, immutable=still)) as connection:
         _begin(connection, file)
-        yield Reader(connection)
+        yield SqliteTables(connection)
     if still and _state(file) != before:
         raise Unreadable("the database was changed while it was read: run it again")
 

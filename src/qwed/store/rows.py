@@ -5,9 +5,12 @@ from typing import Any
 import msgspec
 
 from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
-from qwed.store.columns import insert, into, put, select
+from qwed.store.columns import insert, into, put, replaces, select
+from qwed.store.conduct import Conduct
+from qwed.store.merit import Merit
 from qwed.store.parts import Approval, Webhook
 from qwed.store.protocol import ActivityQuery, ApprovalQuery, Memory, Settled, Settlement
+from qwed.store.usage import Spent, Usage
 from qwed.words import Trust
 
 Row = tuple[Any, ...]
@@ -26,11 +29,14 @@ SELECT_KEY = select("keys", "WHERE prefix = ?")
 SELECT_AGENT = select("agents", "WHERE agent_id = ?")
 SELECT_AGENTS = select("agents", "WHERE organisation_id = ? AND agent_id > ? ORDER BY agent_id LIMIT ?")
 PUT_WEBHOOK = (
-    f"INSERT OR REPLACE INTO {into('webhooks')} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "  # noqa: S608 - constants
-    "(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?))"
+    f"INSERT INTO {into('webhooks')} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "  # noqa: S608 - constants
+    f"(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?)) {replaces('webhooks')}"
 )
 SELECT_WEBHOOK = select("webhooks", "WHERE organisation_id = ?")
-COUNT_NOTICE = "UPDATE webhooks SET waiting = waiting + changes() WHERE organisation_id = ?"
+COUNT_NOTICE = (
+    "UPDATE webhooks SET waiting = waiting + 1 "
+    "WHERE organisation_id = ? AND EXISTS (SELECT 1 FROM outbox WHERE notice_id = ?)"
+)
 """Right behind INSERT_NOTICE: a running number, because counting rows would slow every commit of a dead webhook."""
 INSERT_NOTICE = (
     f"INSERT INTO {into('outbox')} SELECT ?, organisation_id, ?, ?, ?, ?, 0 FROM webhooks "  # noqa: S608 - constants
@@ -52,7 +58,7 @@ SELECT_LISTS = "SELECT list, sender, receiver FROM message_lists WHERE organisat
 DELETE_ENTRY = "DELETE FROM message_lists WHERE organisation_id = ? AND list = ? AND sender = ? AND receiver = ?"
 SELECT_USAGE = select("usage", "WHERE agent_id = ?")
 SELECT_CONVERSATION = (
-    "SELECT last_step, steps, fingerprint, repeats, window FROM conversations "
+    'SELECT last_step, steps, fingerprint, repeats, "window" FROM conversations '
     "WHERE agent_id = ? AND conversation_id = ?"
 )
 ENTRY = (
@@ -68,7 +74,7 @@ SELECT_LEAF = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.activity_id = ?"  # no
 SELECT_ATTESTATION = f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.attestation_id = ?"  # noqa: S608 - constants
 SELECT_ACTIVITIES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.agent_id = ? "  # noqa: S608 - constants
-    "AND a.at >= ? AND a.at < ? AND (? IS NULL OR a.decision = ?) "
+    "AND a.at >= ? AND a.at < ? AND (CAST(? AS TEXT) IS NULL OR a.decision = ?) "
     "AND a.at <= ? AND (a.at, a.sequence) < (?, ?) "
     "AND (? = 'all' OR (a.event = '') = (? = 'decision')) AND (? != 'halt' OR a.event IN ('halted', 'resumed')) "
     "ORDER BY a.at DESC, a.sequence DESC LIMIT ?"
@@ -76,11 +82,11 @@ SELECT_ACTIVITIES = (
 # Where a cursor stands. Looked up first, because only a bound that is known beforehand is a bound of the index.
 SELECT_PLACE = (
     "SELECT at, sequence FROM activities "
-    "WHERE organisation_id = coalesce((SELECT organisation_id FROM agents WHERE agent_id = ?1), ?1) AND log_index = ?2"
+    "WHERE organisation_id = coalesce((SELECT organisation_id FROM agents WHERE agent_id = ?), ?) AND log_index = ?"
 )
 SELECT_CHANGES = (
     f"SELECT {ENTRY} FROM {_ACTIVITIES} WHERE a.organisation_id = ? AND a.event != '' "  # noqa: S608 - constants
-    "AND (? IS NULL OR a.log_index < ?) ORDER BY a.log_index DESC LIMIT ?"
+    "AND (CAST(? AS BIGINT) IS NULL OR a.log_index < ?) ORDER BY a.log_index DESC LIMIT ?"
 )
 _OF_APPROVAL = (
     "SELECT p.approval_id, p.organisation_id, p.agent_id, p.activity_id, p.state, p.cost, p.tokens, "
@@ -95,15 +101,15 @@ SELECT_EXPIRED_OF = _RUN_OUT + "WHERE p.agent_id = ? AND p.state = 'pending' AND
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
 _STATE_NOW = "(CASE WHEN p.state = 'pending' AND p.expires_at <= ? THEN 'expired' ELSE p.state END)"
 SELECT_APPROVALS = (
-    _APPROVAL + "WHERE p.organisation_id = ? AND (? IS NULL OR p.approval_id < ?) "
-    f"AND (? IS NULL OR {_STATE_NOW} = ?) AND (? IS NULL OR p.agent_id = ?) "
+    _APPROVAL + "WHERE p.organisation_id = ? AND (CAST(? AS TEXT) IS NULL OR p.approval_id < ?) "
+    f"AND (CAST(? AS TEXT) IS NULL OR {_STATE_NOW} = ?) AND (CAST(? AS TEXT) IS NULL OR p.agent_id = ?) "
     "ORDER BY p.approval_id DESC LIMIT ?"
 )
 # Summed outside: a sum that SQLite cannot hold would hide the record for good.
 SELECT_TALLY = "SELECT decision, actions, cost, attestations FROM tallies WHERE agent_id = ? AND day >= ? AND day < ?"
 COUNT_ACTIVITIES = (
-    "SELECT decision, sum(event = ''), sum(coalesce(leaf ->> 'cost_micros', 0)), "
-    "sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities "
+    "SELECT decision, count(*) FILTER (WHERE event = ''), "
+    "CAST(sum(coalesce(CAST(leaf ->> 'cost_micros' AS BIGINT), 0)) AS BIGINT), count(attestation_id) FROM activities "
     "WHERE agent_id = ? AND at >= ? AND at < ? GROUP BY decision"
 )
 BEGINNING, END = 0.0, 1e11
@@ -183,6 +189,11 @@ def to_agent(row: Row) -> Agent:
         framework=row[13],
         model=row[14],
     )
+
+
+def to_usage(row: Row) -> Usage:
+    """The counters in a row."""
+    return Usage(Spent(*row[1:-7]), Conduct(*row[-7:-4]), Merit(*row[-4:]))
 
 
 def of_changed_agent(agent: Agent) -> Row:

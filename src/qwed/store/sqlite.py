@@ -5,46 +5,45 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from qwed.store import rows
-from qwed.store.agent import Agent, Key
+from qwed.store.agent import Agent
 from qwed.store.archive import LARGEST_PAGE
 from qwed.store.buckets import Buckets
-from qwed.store.chains import ChainTable, End
-from qwed.store.changes import Desk, accept, refuse
-from qwed.store.conduct import PENALTY, Conduct, Mark, Offence
+from qwed.store.chains import Chains, ChainTable
 from qwed.store.conversation import Conversation, Past, Step
+from qwed.store.deciding import Deciding
 from qwed.store.jobs import JobTable
 from qwed.store.known import Known
 from qwed.store.live import LiveState
 from qwed.store.log import LogTable, Sequencer, integrate_backlog, nobody_listens
+from qwed.store.memories import MemoryTable
 from qwed.store.merit import Merit
 from qwed.store.messages import MessageTable
 from qwed.store.migrate import migrate
 from qwed.store.outbox import OutboxTable
-from qwed.store.parts import AgentChanged, ApprovalResolved, Conflict, Webhook
+from qwed.store.parts import Conflict
 from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, Telling, connect, own
 from qwed.store.protocol import (
     Change,
     Kept,
     KeptApproval,
-    KeyClaim,
-    Remembered,
+    Moved,
     Reservation,
     Settled,
     Settlement,
     StoreError,
+    Wanted,
 )
+from qwed.store.residents import Residents
 from qwed.store.subjects import SubjectTable
-from qwed.store.usage import NOTHING, Charge, Exceeded, Spent, Usage
+from qwed.store.usage import Charge, Exceeded, Spent, Usage
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
-from qwed.store.writes import add_change, tally_row, write_of
 from qwed.waiting import Soon, Ticket, announce, at_once
-from qwed.words import Decision, ErrorCode, Trust
+from qwed.words import ErrorCode
 from qwed.words.clock import Clock
 
 MEMORY = ":memory:"
@@ -53,8 +52,11 @@ _SOON = 1.0
 _READING, _APART = Telling("could not read"), Telling("could not run apart")
 
 
-class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable):
+class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable, Residents, MemoryTable):
     """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
+
+    freshen: Callable[[Wanted], Ticket[None] | None] | None = None
+    """Nobody else writes here, so what is known is the newest there is."""
 
     def __init__(
         self,
@@ -67,11 +69,12 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         max_open_approvals: int = 1_000,
     ) -> None:
         self._clock = clock
-        self._max_open_approvals = max_open_approvals
         self.on_notice: Callable[[], None] = _nobody
         """Called from the writing thread once a notice is durable; must not wait."""
         self.on_commit: Callable[[Collection[str]], None] = nobody_listens
         self.on_distrust: Callable[[], None] = _nobody
+        self.on_erased: Callable[[], None] = _nobody
+        self.on_beat: Callable[[], None] = _nobody
         self.soon: Soon = at_once
         self._sequencer = sequencer
         self.in_memory = place == MEMORY
@@ -84,14 +87,21 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             load_conversation=self._load_conversation,
             load_usage=self._load_usage,
         )
-        self._next_index: dict[str, int] = {}
         self._submitted = 0
         self._next_expiry = 0.0
         self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._chains: dict[tuple[str, str], End] = {}
         self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
         self._buckets = Buckets(self._load_bucket)
+        self._chains = Chains(self._one)
+        self._deciding = Deciding(
+            known=self._known,
+            live=self._live,
+            chains=self._chains,
+            one=self._one,
+            leaves=self.leaves,
+            max_open_approvals=max_open_approvals,
+        )
         # Last: nobody could give the directory back for a store that was never made.
         self._open(place)
 
@@ -154,65 +164,19 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             os.close(self._lock_file)
             self._lock_file = None
 
-    # Who there is
+    def up(self) -> bool:
+        """It is part of this process."""
+        return True
 
-    def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]:
-        return self._write(
-            (rows.INSERT_ORGANISATION, (organisation_id, name, now)),
-            (rows.INSERT_KEY, rows.of_key(owner)),
-        )
+    def leads(self) -> bool:
+        """The one process that owns the directory does all there is to do in it."""
+        return True
 
-    def first_organisation(self) -> str | None:
-        row = self._one("SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1", ())
-        return None if row is None else str(row[0])
-
-    def find_key(self, prefix: str) -> Key | None:
-        known = self._known.key(prefix)
-        return None if known is None or known.revoked_at is not None else known
-
-    def list_keys(self, organisation_id: str) -> Sequence[Key]:
-        return self._known.keys(organisation_id)
-
-    def find_agent(self, agent_id: str) -> Agent | None:
-        return self._known.agent(agent_id)
-
-    def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]:
-        found = self._all(
-            rows.SELECT_AGENTS,
-            (organisation_id, after, limit),
-        )
-        return [rows.to_agent(row) for row in found]
-
-    def halted(self, organisation_id: str) -> bool:
-        return self._known.halted(organisation_id)
-
-    def tool_rows(self, organisation_id: str) -> dict[str, bytes]:
-        return self._known.tools(organisation_id)
-
-    def webhook(self, organisation_id: str) -> Webhook | None:
-        return self._known.webhook(organisation_id)
+    def mark(self, _name: str, value: str) -> str:
+        """Nobody else says anything."""
+        return value
 
     # Deciding
-
-    def claim_key(self, agent_id: str, key: str, body_hash: str, now: float) -> KeyClaim:
-        place = (agent_id, key)
-        with self._lock:
-            if self._keys_in_flight.get(place, 0.0) > self._clock.monotonic():
-                return KeyClaim(refusal="a request with this key is still being decided: ask again when it is answered")
-            row = self._one(
-                "SELECT body_hash, answer, activity_id FROM memories WHERE agent_id = ? AND key = ? AND expires_at > ?",
-                (agent_id, key, now),
-            )
-            if row is None:
-                self._keys_in_flight[place] = self._clock.monotonic() + self._lease_seconds
-                return KeyClaim()
-        if row[0] != body_hash:
-            return KeyClaim(refusal="this key was used with another request: use a new key for a new request")
-        return KeyClaim(remembered=Remembered(row[1], row[2]))
-
-    def release_key(self, agent_id: str, key: str) -> None:
-        with self._lock:
-            self._keys_in_flight.pop((agent_id, key), None)
 
     def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         with self._lock:
@@ -227,127 +191,32 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         with self._lock:
             self._live.release(reservation)
 
-    def settle(self, settlement: Settlement) -> Ticket[Settled] | ErrorCode:
-        agent, decision = settlement.agent, settlement.decision
+    def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
         with self._lock:
-            past = None
-            if decision.commits:
-                refusal = self._refuse_commit(settlement) or self._refuse_link(settlement)
-                if refusal is not None:
-                    return refusal
-                past = _past_after(settlement)
-            after, fallout = self._after(settlement)
-            settled = Settled(self._next(agent.organisation_id), after.spent)
-            write = write_of(settlement, settled, past)
-            write.usage = (agent.agent_id, *after.spent, *after.conduct, *after.merit)
-            for place, change in enumerate(fallout, settled.log_index + 1):
-                add_change(write, change, place)
-            ticket = self._submit(write, settlement.activity.at)
+            decided = self._deciding.settle(settlement)
+            if isinstance(decided, ErrorCode):
+                return decided
+            ticket = self._submit(decided.write, settlement.activity.at)
             if settlement.approval is not None:
                 self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
-            if settlement.link is not None:
-                self._put_link(agent.organisation_id, settlement.link, self._submitted, self._writer.written)
-            self._live.accept(settlement, after, past, self._submitted)
-            for change in fallout:
-                accept(change.parts, self._desk())
+            self._deciding.accept(settlement, decided, self._submitted, self._writer.written)
             return ticket
 
-    def _after(self, settlement: Settlement) -> tuple[Usage, tuple[Change, ...]]:
-        """The counters once the decision counts, and the trust it costs."""
-        agent, at = settlement.agent, settlement.activity.at
-        usage = self._live.usage(agent.agent_id)
-        spent = usage.spent.at(at)
-        if settlement.charge is not NOTHING:
-            spent = spent.plus(settlement.charge, settlement.decision, agent.limits)
-        if settlement.mark is Mark.NONE:
-            return Usage(spent, usage.conduct, usage.merit), ()
-        conduct, offences = usage.conduct.after(settlement.mark, at)
-        fallout = self._degrade(settlement, offences) if offences else ()
-        # A new level begins a new record.
-        merit = Merit(since=at) if fallout else usage.merit.after(settlement.mark, settlement.activity.attested)
-        return Usage(spent, conduct, merit), fallout
-
-    def _refuse_commit(self, settlement: Settlement) -> ErrorCode | None:
-        """Asked at the moment of truth: what was true when the walk began may not be true any more."""
-        reservation, agent = settlement.reservation, settlement.agent
-        if reservation is None:
-            raise ValueError("a decision that commits needs a reserved step")
-        current = self._known.agent(agent.agent_id)
-        if current is None or not self._known.is_active(current):
-            return ErrorCode.AGENT_SUSPENDED
-        if current is not agent and current != agent:
-            return ErrorCode.AGENT_CHANGED
-        if settlement.pair is not None and self._known.boundary(agent.organisation_id).refuses(*settlement.pair):
-            return ErrorCode.MESSAGE_BLOCKED
-        if settlement.approval is not None and self._too_many_wait(agent):
-            return ErrorCode.APPROVALS_FULL
-        return self._live.refuses_commit(reservation)
-
-    def _too_many_wait(self, agent: Agent) -> bool:
-        return self._live.usage(agent.agent_id).spent.open_approvals >= self._max_open_approvals
-
-    def _degrade(self, settlement: Settlement, offences: Sequence[Offence]) -> tuple[Change, ...]:
-        """Spec 8.3: the changes that the offences bring, each from where the one before it left the agent."""
-        current = self._known.agent(settlement.agent.agent_id)
-        changes: list[Change] = []
-        for offence in offences:
-            if current is None or settlement.degrade is None or current.trust is Trust.UNTRUSTED:
-                break
-            after = replace(current, trust=Trust(max(current.trust - PENALTY[offence], 0)))
-            change = settlement.degrade(current, after, offence)
-            changes.append(change)
-            current = after
-        return tuple(changes)
-
-    def change(self, change: Change) -> Ticket[Kept] | Conflict:
+    def change(self, change: Change) -> Ticket[Kept | Conflict] | Conflict:
         with self._lock:
-            conflict = refuse(change.parts, self._desk())
-            if conflict is not None:
-                return conflict
-            index = self._next(change.organisation_id)
-            write = Write(result=Kept(index))
-            add_change(write, change, index)
-            if change.beside is not None:
-                add_change(write, change.beside, self._next(change.beside.organisation_id))
-            after = self._usage_after(change)
-            if after is not None:
-                write.usage = (change.agent_id, *after.spent, *after.conduct, *after.merit)
-                write.tally = tally_row(change.agent_id, Decision.PENDING, change.activity, actions=0)
-            ticket = self._submit(write, change.activity.at)
-            accept(change.parts, self._desk())
+            made = self._deciding.change(change, self._submitted, self._writer.written)
+            if isinstance(made, Conflict):
+                return made
+            ticket = self._submit(made.write, change.activity.at)
+            self._deciding.accept_change(change, made, self._submitted, self._writer.written)
             self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
-            if after is not None:
-                self._live.take_over(change.agent_id, after)
             return ticket
-
-    def _usage_after(self, change: Change) -> Usage | None:
-        """The counters once this is settled: what an action held is used or free, a new level begins a new record."""
-        after = None
-        for part in change.parts:
-            if isinstance(part, ApprovalResolved) and part.kind == "action":
-                usage = after or self._live.usage(part.agent_id)
-                held = (part.cost, part.tokens, part.high_risk_calls)
-                spent = usage.spent.at(part.at).resolved(*held, used=part.state == "approved")
-                after = Usage(spent, usage.conduct, usage.merit.settled(part.state))
-            elif isinstance(part, AgentChanged) and part.before.trust is not part.after.trust:
-                usage = after or self._live.usage(part.after.agent_id)
-                after = Usage(usage.spent, usage.conduct, Merit(since=change.activity.at))
-        return after
 
     def _submit(self, write: Write, now: float) -> Ticket[Any]:
         write.statements += self._buckets.statements(self._submitted + 1, self._writer.written, now)
         ticket = self._writer.submit(write)
         self._submitted += 1
-        for organisation_id, index, *_ in write.activities:
-            self._next_index[organisation_id] = index + 1
         return ticket
-
-    def _desk(self) -> Desk:
-        return Desk(self._known, self._one, self._submitted, self._writer.written)
-
-    def _next(self, organisation_id: str) -> int:
-        index = self._next_index.get(organisation_id)
-        return self.leaves(organisation_id) if index is None else index
 
     # Looking
 
@@ -448,7 +317,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
 
     def _load_usage(self, agent_id: str) -> Usage:
         row = self._one(rows.SELECT_USAGE, (agent_id,))
-        return Usage() if row is None else Usage(Spent(*row[1:-7]), Conduct(*row[-7:-4]), Merit(*row[-4:]))
+        return Usage() if row is None else rows.to_usage(row)
 
     def _distrust(self) -> None:
         """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
@@ -458,8 +327,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             for write in behind:
                 write.ticket.fail(failure)
             announce(write.ticket for write in behind)
-            self._next_index.clear()
-            self._chains.clear()
+            self._deciding.forget()
             self._buckets.distrust(self._writer.written)
             self._next_expiry = 0.0
             # Nothing is on its way any more.
@@ -471,10 +339,3 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
 
 def _nobody() -> None:
     """Nobody waits for notices."""
-
-
-def _past_after(settlement: Settlement) -> Past | None:
-    reservation = settlement.reservation
-    if reservation is None or reservation.step.alone:
-        return None
-    return reservation.conversation.past.after(reservation.step, settlement.decision)

@@ -16,23 +16,26 @@ _FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL OR
 _DROPPED = "content_dropped"
 """Up to which activity content was dropped: so that nobody looks through all of them again."""
 _SCRUB_MS = 50
-_RENAMED = "conversations_renamed"
+RENAMED = "conversations_renamed"
 _RENAME = "UPDATE conversations SET conversation_id = ? WHERE agent_id = ? AND conversation_id = ?"
 _SELECT_OLDEST = "SELECT sequence, at FROM activities WHERE sequence > ? AND at <= ? ORDER BY sequence LIMIT ?"
-_OLD = "activity_id IN (SELECT activity_id FROM activities WHERE sequence > ? AND sequence <= ?)"
+OLD = "activity_id IN (SELECT activity_id FROM activities WHERE sequence > ? AND sequence <= ?)"
+DROP_SAID = (
+    f"UPDATE approvals SET request = NULL, resolution = json_set(json_remove(resolution, '$.said', '$.approver'), "  # noqa: S608
+    f"'$.reason', 'expired') WHERE {OLD}"
+)
 _DROP = (
     "UPDATE activities SET payload = '' WHERE sequence > ? AND sequence <= ?",
-    f"UPDATE executions SET result_hash = NULL WHERE {_OLD}",  # noqa: S608 - constants
-    f"UPDATE approvals SET request = NULL, resolution = json_set(json_remove(resolution, '$.said', '$.approver'), "  # noqa: S608
-    f"'$.reason', 'expired') WHERE {_OLD}",
+    f"UPDATE executions SET result_hash = NULL WHERE {OLD}",  # noqa: S608 - constants
+    DROP_SAID,
 )
 
 _ITEMS_OF_A_JOB = 100
 _SOMETHING_OVER = (
-    "SELECT 1 WHERE EXISTS (SELECT 1 FROM memories WHERE expires_at <= ?1) "
-    "OR EXISTS (SELECT 1 FROM jobs WHERE expires_at <= ?1)"
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM memories WHERE expires_at <= ?) "
+    "OR EXISTS (SELECT 1 FROM jobs WHERE expires_at <= ?)"
 )
-_FORGET_MEMORIES = (
+FORGET_MEMORIES = (
     "DELETE FROM memories WHERE (agent_id, key) IN (SELECT agent_id, key FROM memories WHERE expires_at <= ? LIMIT ?)"
 )
 
@@ -71,18 +74,18 @@ class SubjectTable(Archive):
 
     def rename_conversations(self, name: Callable[[str], str]) -> Ticket[None] | None:
         """File the conversations of before under names that tell nobody, once."""
-        if self._one("SELECT 1 FROM meta WHERE name = ?", (_RENAMED,)) is not None:
+        if self._one("SELECT 1 FROM meta WHERE name = ?", (RENAMED,)) is not None:
             return None
         found = self._all("SELECT agent_id, conversation_id FROM conversations", ())
         renamed = [(_RENAME, (name(conversation_id), agent_id, conversation_id)) for agent_id, conversation_id in found]
-        return self._write(*renamed, (insert("meta"), (_RENAMED, "1")))
+        return self._write(*renamed, (put("meta"), (RENAMED, "1")))
 
     def drop_expired(self, now: float, limit: int) -> Ticket[None] | None:
         """Drop stored answers and batches whose time is over, about `limit` rows; None where there are none."""
-        if self._one(_SOMETHING_OVER, (now,)) is None:
+        if self._one(_SOMETHING_OVER, (now, now)) is None:
             return None
         jobs = max(limit // _ITEMS_OF_A_JOB, 1)
-        return self._write((_FORGET_MEMORIES, (now, limit)), *((statement, (now, jobs)) for statement in FORGET_JOBS))
+        return self._write((FORGET_MEMORIES, (now, limit)), *((statement, (now, jobs)) for statement in FORGET_JOBS))
 
     def drop_content(self, before: float, limit: int, now: float = math.inf) -> Ticket[None] | None:
         """Drop the content of the oldest activities, of as many as `limit`; None where none is so old.

@@ -70,8 +70,16 @@ class Postman:
     """Started once, closed once; `wake` may be called from any thread at any time."""
 
     def __init__(
-        self, outbox: Outbox, sender: Sender, clock: Clock | None = None, *, poll_seconds: float = POLL_SECONDS
+        self,
+        outbox: Outbox,
+        sender: Sender,
+        clock: Clock | None = None,
+        *,
+        poll_seconds: float = POLL_SECONDS,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`leads` says whether it is this process, of all that share the outbox, that empties it."""
+        self._leads = leads
         self.delivered = 0
         self.failed = 0
         """Attempts, so one notice may count many times."""
@@ -108,7 +116,7 @@ class Postman:
         while not closing.is_set():
             self._bell.clear()
             self._rung = False
-            failure = await failure_of(self._sweep())
+            failure = await failure_of(self._sweep()) if self._leads() else None
             if failure is not None:
                 self._log.error("the outbox could not be read", extra={"error": repr(failure)})
             await pause(self._poll_seconds, self._bell if failure is None else closing)

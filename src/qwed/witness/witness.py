@@ -1,13 +1,13 @@
 """DESIGN 1, P5: the newest head of every log is published at the start, every so often and at the end.
 
 Whoever holds one of them can tell whether the log was changed since. Nothing waits for a witness: one that fails is
-said once, counted, and tried again at the next turn.
+said once, counted, and tried again at the next turn. Where several processes share the store, whoever leads publishes.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from qwed.kernel.services import Services
@@ -18,6 +18,8 @@ from qwed.witness.comparison import Contradiction, Log, recall
 from qwed.witness.places import KINDS, Outcome, Place, WitnessFile, places_of
 
 NONE, STARTING, READY, FAILING, CONTRADICTED = "none", "starting", "ready", "failing", "contradicted"
+FOLLOWING_SECONDS = 1.0
+"""Between two looks whether this process is the one to publish now."""
 LAST_SECONDS = 2.0
 """For the heads that are published at the end."""
 CLOSE_SECONDS = LAST_SECONDS + 1.0
@@ -53,7 +55,15 @@ class Desk:
 class Witness:
     """Started once, closed once; what it says of itself may be read from any thread."""
 
-    def __init__(self, log: Log, keyring: Keyring, places: Sequence[Place], seconds: float) -> None:
+    def __init__(
+        self,
+        log: Log,
+        keyring: Keyring,
+        places: Sequence[Place],
+        seconds: float,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._leads = leads
         self.published: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
         self.failed: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
         """By kind of place: heads, and turns that could not be ended."""
@@ -92,10 +102,18 @@ class Witness:
     async def _serve_place(self, desk: Desk) -> None:
         await self._safely(desk, self._recall(desk))
         desk.recalled = True
+        followed = False
         while not self._thread.closing.is_set():
-            await self._safely(desk, self._turn(desk))
-            await self._thread.pause(self._seconds)
-        await self._safely(desk, asyncio.wait_for(self._turn(desk), LAST_SECONDS))
+            leads = self._leads()
+            if leads and followed:
+                # Whoever led until now has published since.
+                await self._safely(desk, self._recall(desk))
+            if leads:
+                await self._safely(desk, self._turn(desk))
+            followed = not leads
+            await self._thread.pause(self._seconds if leads else min(self._seconds, FOLLOWING_SECONDS))
+        if self._leads():
+            await self._safely(desk, asyncio.wait_for(self._turn(desk), LAST_SECONDS))
 
     async def _safely(self, desk: Desk, work: Coroutine[Any, Any, None]) -> None:
         failure = await failure_of(work)
@@ -149,4 +167,6 @@ def witness_for(services: Services) -> Witness:
     """The witness the settings ask for; SettingsError where they name a place that cannot be used."""
     settings = services.settings
     places = places_of(settings, services.clock)
-    return Witness(services.store, services.signer.keyring, places, settings.witness_seconds)
+    return Witness(
+        services.store, services.signer.keyring, places, settings.witness_seconds, leads=services.store.leads
+    )

@@ -19,6 +19,20 @@ def depth_of(value: Any) -> int:
     return deepest
 
 
+def texts_in(value: Any) -> int:
+    """How many texts stand in it, as values and as names."""
+    count, waiting = 0, [value]
+    for item in waiting:
+        if isinstance(item, str):
+            count += 1
+        elif isinstance(item, dict):
+            count += len(item)
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return count
+
+
 def has_half_surrogates(value: Any) -> bool:
     """Whether a text in it holds half of a surrogate pair, which no bytes stand for."""
     try:

@@ -228,6 +228,24 @@ def test_with_room_for_nobody_the_newcomer_goes() -> None:
     play(act, most=1)
 
 
+def test_who_asks_no_more_is_left_after_a_while_and_who_asks_again_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TICK", 0.01)
+
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(WHOLE)
+        assert await heard(reader) == (200, b"ok")
+        [line] = street.state.connections
+        assert list(street.connections.resting) == [line]
+        street.connections.resting[line] += 1_000  # type: ignore[index]  # it is one of ours
+        writer.write(WHOLE)
+        assert await heard(reader) == (200, b"ok")
+        street.connections.resting[line] = 0.0  # type: ignore[index]  # as above
+        assert await ended(reader)
+        assert street.connections.resting == {}
+
+    play(act)
+
+
 def test_an_upgrade_to_something_else_is_answered_as_what_it_is() -> None:
     async def act(street: Street) -> None:
         upgrade = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import Metric
 
 from qwed.api.app import App
-from qwed.api.metrics import BUCKETS, FAMILIES, METHODS, OTHER, OUTCOMES, OWN_JUDGES, SECONDS, STRANGERS
+from qwed.api.metrics import BUCKETS, FAMILIES, METHODS, OTHER, OUTCOMES, OWN_JUDGES, SECONDS, SPANS, STRANGERS
 from qwed.api.pressure import REASONS
 from qwed.api.routes import ROUTES
 from qwed.api.streaming import ENDS
@@ -112,7 +112,7 @@ CLOSED: dict[str, set[str]] = {
     "engine": {*ENGINES, *OWN_JUDGES, OTHER},
     "reason": set(REASONS),
     "credential": {"key", "token"},
-    "outcome": {*OUTCOMES, "published"},
+    "outcome": {*OUTCOMES, *SPANS, "published"},
     "place": set(KINDS),
     "end": set(ENDS),
     "le": {*map(str, BUCKETS), "+Inf"},

@@ -18,7 +18,7 @@ MANY = 100
 
 def call_of(size: int) -> Any:
     node = SimpleNamespace(walking=Beside(2, "walk"), strolling=Beside(2, "stroll"))
-    shared = {"node": node, "caller": SimpleNamespace(organisation_id="org_1")}
+    shared = {"node": node, "errand": False, "caller": SimpleNamespace(organisation_id="org_1")}
     return SimpleNamespace(body=bytes(size), driver=LoopDriver(asyncio.get_running_loop(), 5), **shared)
 
 
@@ -90,7 +90,7 @@ def test_who_is_sent_away_lets_go(size: int) -> None:
 
     async def run() -> None:
         walk = asyncio.ensure_future(drive(call_of(size), holding()))
-        while ticket._future is None:  # noqa: ASYNC110 - a ticket tells nobody that it is waited for
+        while ticket._waiter is None:  # noqa: ASYNC110 - a ticket tells nobody that it is waited for
             await asyncio.sleep(0)
         walk.cancel()
         await asyncio.gather(walk, return_exceptions=True)

@@ -200,12 +200,17 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
         ("serve now", "too many arguments: `now` (see `qwed serve --help`)"),
         ("serve --port", "option `--port` requires an argument (see `qwed serve --help`)"),
         ("serve --workers 2", "the embedded store belongs to one process: use PostgreSQL for more than one worker"),
-        ("serve --workers 0", "the embedded store belongs to one process: use PostgreSQL for more than one worker"),
+        ("serve --workers 0", "QWED_WORKERS: `0` cannot be used: must be a whole number from 1 to 1024"),
         (
-            "serve --database postgresql://db/qwed",
-            "this version has the embedded store alone: leave --database out, and name a place with --data-dir",
+            "serve --database mysql://me:hunter2@db/qwed",
+            "QWED_DATABASE_URL: what it names cannot be used: must name a database, such as "
+            "postgresql://user@host/qwed",
         ),
-        ("serve --redis redis://127.0.0.1", "this version counts in its own memory alone: leave --redis out"),
+        (
+            "serve --redis http://me:hunter2@host",
+            "QWED_REDIS_URL: what it names cannot be used: must be an address such as "
+            "redis://host:6379/0, rediss://host or unix:///path",
+        ),
         ("serve --host=", "no address is named: leave --host and QWED_HOST out for 127.0.0.1, or name one"),
         (
             "serve --data-dir=",

@@ -30,6 +30,12 @@ def _tell_and_hang(request: EngineRequest) -> dict[str, Any]:
     return _hang(request)
 
 
+def _tell(request: EngineRequest) -> dict[str, Any]:
+    with open(request.parameters["fifo"], "w") as fifo:
+        fifo.write(str(os.getpid()))
+    return {"pid": os.getpid()}
+
+
 def _deaf_burn(_: EngineRequest) -> dict[str, Any]:
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
@@ -204,6 +210,7 @@ DEEDS: dict[str, Callable[[EngineRequest], dict[str, Any]]] = {
     "raise": _raise,
     "recurse": _recurse,
     "segfault": _segfault,
+    "tell": _tell,
     "tell and hang": _tell_and_hang,
     "write a file": _write_a_file,
     "write everywhere": _write_everywhere,

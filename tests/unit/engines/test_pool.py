@@ -107,6 +107,20 @@ def occupy(pool: EnginePool, fifo: Path, **options: Any) -> tuple[Ticket[Verdict
     return ticket, int(fifo.read_text())
 
 
+def once(so: Callable[[], bool]) -> None:
+    """Come back when it is so."""
+    ends, tick = time.monotonic() + PATIENCE, threading.Event()
+    while not so():
+        assert time.monotonic() < ends
+        tick.wait(0.01)
+
+
+def all_loaded(pool: EnginePool) -> None:
+    """Come back when the engine is loaded and both workers have it."""
+    assert result(pool, "echo") == {"echo": {}, "code": ""}
+    once(lambda: len(pool.processes) == 3)
+
+
 def run_script(body: str) -> "subprocess.CompletedProcess[str]":
     """The output of a program that uses the pool as a stranger would, with no `__main__` guard."""
     return subprocess.run(
@@ -341,7 +355,7 @@ def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: Open
 
 def test_a_stopped_worker_is_late_like_any_other(open_pool: OpenPool) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    all_loaded(pool)
     stopped = pool.processes[1:]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
@@ -496,9 +510,9 @@ def queued(*whose: str, limit: int = 64, for_agent: bool = True) -> Queues:
 
 def test_without_an_agent_every_organisation_has_its_turn() -> None:
     queues = queued(*"aaaaab", for_agent=False)
-    taken = [queues.take(2, ()) for _ in range(6)]
+    taken = [queues.take(2, (), {"x"}) for _ in range(6)]
     assert [job.who for job in taken if job is not None] == list("abaaaa")
-    assert queues.take(2, ()) is None
+    assert queues.take(2, (), {"x"}) is None
     queues.close()
 
 
@@ -511,7 +525,7 @@ def test_no_organisation_fills_the_line_alone() -> None:
 
 
 def turns(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
-    return "".join(job.who for job in iter(lambda: queues.take(idle, served), None))
+    return "".join(job.who for job in iter(lambda: queues.take(idle, served, {"x"}), None))
 
 
 @pytest.mark.parametrize(
@@ -558,10 +572,10 @@ def test_work_submitted_before_the_engines_are_loaded_is_done_when_they_are(open
 # Engines that cannot be loaded, processes that cannot live
 
 
-def module_in(directory: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> EngineRow:
+def module_in(directory: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str = "fragile") -> EngineRow:
     monkeypatch.syspath_prepend(str(directory))
-    (directory / "fragile.py").write_text(textwrap.dedent(text))
-    return EngineRow(name="fragile", module="fragile")
+    (directory / f"{name}.py").write_text(textwrap.dedent(text))
+    return EngineRow(name=name, module=name)
 
 
 def ask_fragile(pool: EnginePool, seconds: float = PATIENCE) -> Verdict:
@@ -637,10 +651,7 @@ def doomed(directory: Path, monkeypatch: pytest.MonkeyPatch, doom: str) -> tuple
 
 def begun(marks: Path) -> None:
     """Come back when the first mark is there."""
-    ends, tick = time.monotonic() + PATIENCE, threading.Event()
-    while not marks.exists():
-        assert time.monotonic() < ends
-        tick.wait(0.01)
+    once(marks.exists)
 
 
 @pytest.mark.parametrize("doom", DOOMED)
@@ -649,6 +660,7 @@ def test_a_crash_loop_slows_down(
 ) -> None:
     row, marks = doomed(tmp_path, monkeypatch, doom)
     crashing = open_pool(row)
+    crashing.submit("fragile", EngineRequest(), PATIENCE, for_agent=True)
     begun(marks)
     assert answer(pool, "hang", seconds=1).result == {"error": "timeout"}
     crashing.close()
@@ -666,7 +678,7 @@ def test_submit_answers_in_the_middle_of_a_crash_loop(
 
 def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    all_loaded(pool)
     os.kill(pool.processes[0], signal.SIGSTOP)
     assert answer(pool, "abort").result == {"error": "died"}
     assert answer(pool, "abort").result == {"error": "died"}
@@ -679,7 +691,7 @@ def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> N
 def test_a_zygote_that_is_stuck_is_replaced(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qwed.engines._pool.workers.FORK_SECONDS", 0.3)
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    all_loaded(pool)
     stuck = pool.processes[0]
     os.kill(stuck, signal.SIGSTOP)
     assert [answer(pool, "abort").result for _ in range(2)] == [{"error": "died"}] * 2
@@ -698,6 +710,102 @@ def test_a_pool_that_closes_while_its_zygote_is_stuck_still_leaves_nothing(
     os.kill(pool.processes[0], signal.SIGSTOP)
     pool.close()
     assert watched.all_ended()
+
+
+# Engines are loaded when they are asked for
+
+
+def marking(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, then: str = "") -> tuple[EngineRow, Path]:
+    """An engine that tells what is loaded beside it, and the file in which each loading of it leaves a mark."""
+    marks = directory / f"{name}.marks"
+    text = f"""
+        import os, sys
+        from qwed.words import Status, Verdict
+        with open({str(marks)!r}, "a") as marks:
+            marks.write("x")
+        {then}
+        def verify(request):
+            loaded = sorted({{"early", "later"}} & set(sys.modules))
+            return Verdict(status=Status.VERIFIED, engine={name!r}, result={{"loaded": loaded, "pid": os.getpid()}})
+    """
+    return module_in(directory, monkeypatch, text, name), marks
+
+
+def ask_of(pool: EnginePool, row: EngineRow) -> Verdict:
+    return pool.submit(row.name, EngineRequest(), PATIENCE, for_agent=True).block(PATIENCE)
+
+
+def test_an_engine_is_loaded_when_it_is_asked_for_and_once(
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, marks = marking(tmp_path, monkeypatch, "early")
+    later, more_marks = marking(tmp_path, monkeypatch, "later")
+    pool = open_pool(early, later)
+    assert pool.wait_ready(PATIENCE)
+    assert not marks.exists()
+    assert [ask_of(pool, early).result["loaded"] for _ in range(2)] == [["early"]] * 2
+    assert not more_marks.exists()
+    assert [ask_of(pool, row).result["loaded"] for row in (later, early)] == [["early", "later"]] * 2
+    assert (marks.read_text(), more_marks.read_text()) == ("x", "x")
+
+
+def test_a_worker_that_is_busy_while_an_engine_is_loaded_is_replaced_when_it_is_done(
+    open_pool: OpenPool, tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, _ = marking(tmp_path, monkeypatch, "early")
+    pool = open_pool(early, ROW)
+    ticket = ask(pool, "tell", fifo=str(fifo), who="busy")
+    told = os.open(fifo, os.O_RDONLY)
+    assert ask_of(pool, early).result["loaded"] == ["early"]
+    worked = int(os.read(told, 20))
+    os.close(told)
+    assert ticket.block(PATIENCE).result == {"pid": worked}
+    assert {ask_of(pool, early).result["loaded"][0] for _ in range(20)} == {"early"}
+    assert worked not in pool.processes
+
+
+def test_what_nobody_asks_for_is_loaded_in_a_quiet_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [marking(tmp_path, monkeypatch, name) for name in ("early", "later")]
+    with closing(EnginePool([row for row, _ in rows], size=2)) as pool:
+        pool.start(warm_after=0.0)
+        for _, marks in rows:
+            once(marks.exists)
+        assert [ask_of(pool, row).result["loaded"] for row, _ in rows] == [["early", "later"]] * 2
+        assert [marks.read_text() for _, marks in rows] == ["x", "x"]
+        assert pool.wait_ready(PATIENCE)
+
+
+def test_an_engine_whose_loading_ends_the_zygote_is_not_loaded_again_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, _ = marking(tmp_path, monkeypatch, "early")
+    fatal, marks = marking(tmp_path, monkeypatch, "fatal", "os._exit(1)")
+    later, loaded = marking(tmp_path, monkeypatch, "later")
+    with closing(EnginePool([early, fatal, later], size=2)) as pool:
+        pool.start(warm_after=0.0)
+        once(loaded.exists)
+        assert [ask_of(pool, row).result["loaded"] for row in (early, later)] == [["early", "later"]] * 2
+        assert marks.read_text() == "x"
+        assert pool.submit("fatal", EngineRequest(), 0.3, for_agent=True).block(PATIENCE).result == {"error": "timeout"}
+        assert ask_of(pool, early).verified
+
+
+def test_while_an_engine_is_loaded_the_others_answer_and_the_pool_can_end(
+    open_pool: OpenPool, tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, marks = marking(tmp_path, monkeypatch, "later", f"open({str(fifo)!r}).read()")
+    pool = open_pool(ROW, slow)
+    all_loaded(pool)
+    left = Watched((result(pool, "daemonise")["pid"],))
+    waiting = pool.submit(slow.name, EngineRequest(), PATIENCE, for_agent=True)
+    once(marks.exists)
+    assert [result(pool, "echo", n=n)["echo"] for n in range(5)] == [{"n": n} for n in range(5)]
+    processes = Watched(pool.processes)
+    assert not waiting.done
+    pool.close()
+    assert waiting.block(0).result == {"error": "died"}
+    assert processes.all_ended()
+    assert left.all_ended()
 
 
 # Callers
@@ -879,7 +987,8 @@ def test_a_zygote_that_is_told_to_end_in_the_middle_of_anything_ends_without_a_w
         told += 1
         mark.unlink(missing_ok=True)
         text = textwrap.dedent(STOPPED).format(nth=told, names=COUNTING, mark=str(mark))
-        zygote = Zygote((module_in(Path(tempfile.mkdtemp(dir=tmp_path)), monkeypatch, text),), 128, 0.0)
+        row = module_in(Path(tempfile.mkdtemp(dir=tmp_path)), monkeypatch, text)
+        zygote = Zygote((row,), 128, 0.0, [row.name])
         with suppress(OSError, Lost), closing(Worker(zygote.fork(), 0.0)) as worker:
             assert select.select([worker.channel], [], [], PATIENCE)[0]
             worker.meet()

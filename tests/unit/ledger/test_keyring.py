@@ -253,6 +253,14 @@ def test_a_first_start_that_is_ended_at_any_step_leaves_a_directory_that_opens(t
         assert _kids(found) == [found.current.kid]
 
 
+def test_a_key_that_one_process_has_made_is_published_by_every_other_at_once(tmp_path: Path) -> None:
+    here, there = open_keyring(tmp_path), open_keyring(tmp_path)
+    new = here.rotate()
+    assert new.kid in there.public_keys()
+    assert _kids(there) == _kids(here)
+    assert there.current.kid == new.kid
+
+
 def test_a_rotation_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
     keyring = open_keyring(tmp_path)
     before = keyring.current
@@ -446,10 +454,11 @@ def test_an_operators_key_that_is_gone_is_not_quietly_replaced(tmp_path: Path) -
 def test_a_lost_key_is_replaced_on_request_under_the_old_name(tmp_path: Path) -> None:
     before = open_keyring(tmp_path)
     before.rotate()
+    known = _kids(before)
     (tmp_path / KEY_FILE).unlink()
     after = replace_lost_key(tmp_path)
     assert after.issuer == before.issuer
-    assert _kids(after) == [after.current.kid, *_kids(before)]
+    assert _kids(after) == [after.current.kid, *known]
     assert _kids(open_keyring(tmp_path)) == _kids(after)
 
 

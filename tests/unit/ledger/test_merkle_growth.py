@@ -144,6 +144,7 @@ def test_any_number_of_batches_grows_what_one_batch_grows(cuts: list[int], size:
         assert batch.root() == mth(0, cut)
         for index in range(at, cut):
             assert batch.path(index) == path_of(index, 0, cut)
+            assert batch.hex_path(index) == [each.hex() for each in path_of(index, 0, cut)]
         at, borders = cut, batch.borders()
     whole = Growth(0, [])
     assert known == [whole.add(leaf) for leaf in HASHES[:size]]

@@ -6,17 +6,18 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 import qwed
 from qwed.engines.table import ENGINES
 from qwed_mcp.observability.aibom import AIBOMGenerator
 from qwed_mcp.observability.cyclonedx import SPEC_VERSIONS, to_cyclonedx
 from qwed_mcp.observability.installed import BEHIND, package_of
+
+if TYPE_CHECKING:
+    from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
@@ -32,8 +33,11 @@ TOOLS = ["execute_python_code", "mcp__files__read_file"]
 
 
 @cache
-def validator(version: str) -> JsonStrictValidator:
-    """Made when it is asked for: that takes longer than collecting the tests of a directory."""
+def validator(version: str) -> "JsonStrictValidator":
+    """Made when it is asked for: that, and the import, take longer than collecting the tests of a directory."""
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     return JsonStrictValidator(SchemaVersion.from_version(version))
 
 

@@ -22,6 +22,7 @@ from qwed_sdk import (
 )
 from tests.frameworks.table import nobody_at
 from tests.support.impostor import Impostor, impostor, says
+from tests.support.patience import until
 from tests.support.server import Server
 
 TOOLS = ["add", "search_web", "send_email", "delete_database", "fetch_report", "read_note"]
@@ -273,8 +274,7 @@ def test_waiting_until_a_person_has_permitted_it(server: Server, agent: QWEDAgen
     owner = QWEDClient(server.owner_key, server.base_url)
     with ThreadPoolExecutor(1) as threads:
         sending = threads.submit(send_email, "user@example.com", "hello")
-        while not (waiting := owner.list_approvals(state="pending", agent_id=agent.agent_id)):
-            assert not sending.done()
+        waiting = until(lambda: owner.list_approvals(state="pending", agent_id=agent.agent_id))
         assert ran == []
         # Whoever waits for a person keeps nobody else from asking.
         assert agent.verify_action({"type": "calculate", "query": "2 + 2"}).decision == "APPROVED"

@@ -117,4 +117,4 @@ def test_a_decision_about_a_message_does_not_commit_once_the_pair_is_blocked(sho
     shop.change(ListChanged(ORGANISATION, Entry(ListName.PAIRS, "agent_1", "bob"), there=True))
     settlement = shop.settlement(agent, reservation)  # type: ignore[arg-type]  # reserved
     sent = msgspec.structs.replace(settlement, pair=("agent_1", "BOB"))
-    assert shop.store.settle(sent) is ErrorCode.MESSAGE_BLOCKED
+    assert shop.outcome(shop.store.settle(sent)) is ErrorCode.MESSAGE_BLOCKED

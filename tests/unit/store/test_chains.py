@@ -28,8 +28,7 @@ def _next(shop: Shop, name: str, chain_id: str = "ch") -> Link:
 
 
 def _put(shop: Shop, link: Link) -> Any:
-    outcome = shop.store.settle(_settlement(shop, link))
-    return outcome if isinstance(outcome, ErrorCode) else outcome.block(30)
+    return shop.outcome(shop.store.settle(_settlement(shop, link)))
 
 
 def test_a_chain_begins_empty_and_grows_link_by_link(shop: Shop) -> None:
@@ -54,12 +53,12 @@ def test_of_two_who_want_to_be_the_next_link_the_second_is_told(disk: Shop, on_i
     settlement = _settlement(disk, mine)
     if on_its_way:
         with disk.stopped():
-            ticket = disk.store.settle(_settlement(disk, theirs))
-            assert disk.store.settle(settlement) is ErrorCode.CONFLICT
+            ticket, second = disk.store.settle(_settlement(disk, theirs)), disk.store.settle(settlement)
         ticket.block(30)
     else:
         _put(disk, theirs)
-        assert disk.store.settle(settlement) is ErrorCode.CONFLICT
+        second = disk.store.settle(settlement)
+    assert disk.outcome(second) is ErrorCode.CONFLICT
     # The step is still held, and the decision is a later link of the same chain.
     again = disk.settlement(_agent(disk), settlement.reservation, link=_next(disk, "mine"))
     assert disk.store.settle(again).block(30).log_index == 1
@@ -99,8 +98,7 @@ def test_many_who_add_to_one_chain_make_one_chain(disk: Shop) -> None:
             outcome: Any = ErrorCode.CONFLICT
             while outcome is ErrorCode.CONFLICT:
                 link = _next(disk, f"{agent.agent_id}_{step}")
-                outcome = disk.store.settle(disk.settlement(agent, reservation, link=link))
-            outcome.block(30)
+                outcome = disk.outcome(disk.store.settle(disk.settlement(agent, reservation, link=link)))
 
     threads = [threading.Thread(target=add, args=(agent,)) for agent in agents]
     for thread in threads:
@@ -122,6 +120,8 @@ def test_chains_and_organisations_do_not_meet(shop: Shop) -> None:
 
 @pytest.mark.parametrize("chain_id", ["a\0", "\0", "é", "x" * 256], ids=ascii)
 def test_a_chain_may_be_called_anything(disk: Shop, chain_id: str) -> None:
+    if disk.kind == "postgres" and "\0" in chain_id:
+        pytest.skip("no text of PostgreSQL holds it, and the kernel files chains under keyed names")
     _put(disk, _next(disk, "a", chain_id))
     assert disk.reopened().store.chain(ORGANISATION, chain_id) == (1, "att_a")
     assert disk.store.chain(ORGANISATION, "a") == (0, None)
@@ -145,7 +145,7 @@ def test_what_is_refused_for_another_reason_is_no_link(disk: Shop) -> None:
     assert isinstance(reservation, Reservation)
     disk.hands.turn(31)  # past its lease
     outcome = disk.store.settle(disk.settlement(_agent(disk), reservation, link=_next(disk, "a")))
-    assert outcome is ErrorCode.LEASE_EXPIRED
+    assert disk.outcome(outcome) is ErrorCode.LEASE_EXPIRED
     assert disk.store.chain(ORGANISATION, "ch") == (0, None)
 
 

@@ -53,9 +53,10 @@ def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: Shop)
     disk.hands.turn(61)
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(disk.resolved(approval)))
-        assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
+        second = disk.store.change(disk.change_of(disk.resolved(approval, "rejected")))
         assert disk.store.expired_approvals(disk.hands.now, 10) == []
     assert ticket.block(30).log_index == 1
+    assert disk.outcome(second) is Conflict.RESOLVED
     assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
     assert disk.spent(agent).cost_day == 10_000
 
@@ -125,18 +126,33 @@ def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_wa
     disk.change(KeyAdded(SECOND))
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(KeyRevoked(SECOND, 5.0)))
-        assert disk.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
-        assert disk.store.find_key("qwed_live_b") is None, "revoked from the moment it is submitted"
+        second = disk.store.change(disk.change_of(KeyRevoked(owner_key(), 5.0)))
     assert ticket.block(30).log_index == 1
+    assert disk.outcome(second) is Conflict.LAST_OWNER
+    assert disk.store.find_key("qwed_live_b") is None
+
+
+def test_a_key_is_revoked_from_the_moment_that_is_submitted_where_one_process_knows_everything(file: Shop) -> None:
+    file.change(KeyAdded(SECOND))
+    with file.stopped():
+        file.store.change(file.change_of(KeyRevoked(SECOND, 5.0)))
+        assert file.store.find_key("qwed_live_b") is None
 
 
 def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: Shop) -> None:
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(KeyAdded(SECOND)))
         assert disk.store.find_key("qwed_live_b") is None
-        assert disk.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
     ticket.block(30)
     assert disk.store.find_key("qwed_live_b") == SECOND
+
+
+def test_an_owner_is_the_last_one_until_another_is_kept(file: Shop) -> None:
+    """Where many write, whoever waits is decided in the order in which they came."""
+    with file.stopped():
+        ticket = file.store.change(file.change_of(KeyAdded(SECOND)))
+        assert file.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
+    ticket.block(30)
 
 
 def test_a_revocation_that_failed_leaves_the_key_open(disk: Shop) -> None:

@@ -207,7 +207,7 @@ def test_a_violation_costs_two_levels_and_never_more_than_there_are(shop: Shop, 
     _mark(shop, Mark.VIOLATION)
     assert shop.store.find_agent("agent_1").trust == after
     # The decision and the loss are two leaves; where nothing is lost nothing is logged.
-    assert shop.store._next("org_1") == (2 if before else 1)
+    assert shop.next_index("org_1") == (2 if before else 1)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_two_offences_of_one_decision_cost_both_penalties_each_with_its_leaf(sho
         _mark(shop, mark)
     _mark(shop, Mark.VIOLATION)
     assert shop.store.find_agent("agent_1").trust == 3 - PENALTY[Offence.SECURITY] - PENALTY[Offence.DENIALS]
-    assert shop.store._next("org_1") == 20 + 2
+    assert shop.next_index("org_1") == 20 + 2
 
 
 def test_an_answer_that_says_nothing_leaves_conduct_as_it_was(shop: Shop) -> None:

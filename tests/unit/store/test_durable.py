@@ -31,31 +31,32 @@ def test_it_completes_after_what_came_before_it(disk: Shop) -> None:
     assert ticket.result().log_index == 0
 
 
-def test_it_fails_when_what_came_before_it_failed(disk: Shop) -> None:
-    with disk.broken():
-        with disk.store._lock:  # what fails waits for this lock, so the question queues up behind it
-            ticket, durable = _raise(disk), disk.store.durable()
+def test_it_fails_when_what_came_before_it_failed(file: Shop) -> None:
+    """Where nothing is in mind before it is written, nothing has to be asked for."""
+    with file.broken():
+        with file.store._lock:  # what fails waits for this lock, so the question queues up behind it
+            ticket, durable = _raise(file), file.store.durable()
         for one in (ticket, durable):
             with pytest.raises(StoreError, match=r"could not write|an earlier write failed"):
                 one.block(30)
-    assert disk.store.find_agent("agent_1").trust is Trust.SUPERVISED
+    assert file.store.find_agent("agent_1").trust is Trust.SUPERVISED
 
 
-def test_it_fails_with_everything_that_is_asked_behind_the_failure(disk: Shop) -> None:
-    with disk.broken():
-        with disk.store._lock:
-            ticket = _raise(disk)
-            asked = [disk.store.durable() for _ in range(5)]
+def test_it_fails_with_everything_that_is_asked_behind_the_failure(file: Shop) -> None:
+    with file.broken():
+        with file.store._lock:
+            ticket = _raise(file)
+            asked = [file.store.durable() for _ in range(5)]
         for one in (ticket, *asked):
             with pytest.raises(StoreError):
                 one.block(30)
-    disk.store.durable().block(30)
+    file.store.durable().block(30)
 
 
 def test_it_leaves_no_row_and_no_place_in_the_log(disk: Shop) -> None:
-    before = disk.store._all("SELECT name, sql FROM sqlite_schema", ()), disk.store._next("org_1")
+    before = disk.next_index("org_1")
     disk.store.durable().block(30)
-    assert (disk.store._all("SELECT name, sql FROM sqlite_schema", ()), disk.store._next("org_1")) == before
+    assert disk.next_index("org_1") == before
     assert disk.store._all("SELECT * FROM activities", ()) == []
 
 

@@ -63,9 +63,7 @@ def _fill(shop: Shop, *, size: int = MIB, many: int = MANY) -> None:
         made = shop.change_of(ToolChanged(ORGANISATION, "t", b"1"))
         shop.store.change(msgspec.structs.replace(made, activity=made.activity._replace(payload=text))).block(30)
         shop.hands.turn(1)
-    assert shop.store._next(ORGANISATION) == len(shop.store._all("SELECT 1 FROM activities", ())), (
-        "all of it is written"
-    )
+    assert shop.next_index(ORGANISATION) == len(shop.store._all("SELECT 1 FROM activities", ())), "all of it is written"
     shop.store._write(("UPDATE activities SET payload = ? WHERE event = ''", (text,))).block(30)
 
 

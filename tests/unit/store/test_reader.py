@@ -10,7 +10,7 @@ import qwed
 from qwed.gate import Gate
 from qwed.store.migrate import migrate, migrations
 from qwed.store.place import FILE_NAME
-from qwed.store.reader import Unreadable, open_reader
+from qwed.store.reader import SqliteTables, Unreadable, open_reader
 
 
 def agent_of(gate: Gate) -> str:
@@ -43,7 +43,8 @@ def test_a_reader_without_a_server_leaves_the_directory_as_it_was(tmp_path: Path
 
 def deleting(directory: Path) -> None:
     with open_reader(directory) as reader:
-        reader._connection.execute("DELETE FROM activities")
+        assert isinstance(reader._tables, SqliteTables)
+        reader._tables.connection.execute("DELETE FROM activities")
 
 
 def test_a_reader_cannot_write_beside_a_server_or_without_one(tmp_path: Path) -> None:

@@ -8,26 +8,26 @@ import pytest
 
 from qwed.store.conversation import MAX_REPEATS
 from qwed.store.parts import Approval, ToolChanged
-from qwed.store.protocol import ActivityQuery, KeyClaim, Memory, Reservation, StoreError, Tally
+from qwed.store.protocol import ActivityQuery, KeyClaim, Memory, Reservation, Settled, StoreError, Tally
 from qwed.store.usage import Charge, Exceeded
 from qwed.words import Decision, ErrorCode
 from qwed.words.clock import DAY, HOUR
-from tests.support.clock import HandClock
-from tests.support.stores import CENT, KINDS, ORGANISATION, Shop, agent_of, owner_key
+from tests.support.stores import CENT, KINDS, LASTING, ORGANISATION, Shop, agent_of, opened, owner_key, place_of
 
 
 @pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    opened = Shop(request.param, tmp_path / "data", HandClock())
-    yield opened
-    opened.store.close()
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    yield from opened(request.param, place_of(request.param, request))
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Shop]:
-    opened = Shop("file", tmp_path / "data", HandClock())
-    yield opened
-    opened.store.close()
+def file(tmp_path: Path) -> Iterator[Shop]:
+    yield from opened("file", tmp_path)
+
+
+@pytest.fixture(params=LASTING)
+def disk(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    yield from opened(request.param, place_of(request.param, request))
 
 
 # Who there is
@@ -106,14 +106,13 @@ def test_a_denied_step_is_not_used_up(shop: Shop) -> None:
     assert shop.commit(agent, 1).log_index == 1
 
 
-def test_no_step_is_past_the_limit_and_no_conversation_is_longer(tmp_path: Path) -> None:
-    for kind in KINDS:
-        shop = Shop(kind, tmp_path / "data", HandClock(), max_steps=3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_step_is_past_the_limit_and_no_conversation_is_longer(kind: str, request: pytest.FixtureRequest) -> None:
+    for shop in opened(kind, place_of(kind, request), max_steps=3):
         agent = shop.register(agent_of())
         assert shop.reserve(agent, 4) is ErrorCode.STEP_LIMIT
         assert [shop.commit(agent, step).log_index for step in (1, 2, 3)] == [0, 1, 2]
         assert shop.reserve(agent, 3) is ErrorCode.STEP_LIMIT
-        shop.store.close()
 
 
 def test_an_earlier_step_that_was_reserved_first_cannot_commit_after_a_later_one(shop: Shop) -> None:
@@ -122,22 +121,22 @@ def test_an_earlier_step_that_was_reserved_first_cannot_commit_after_a_later_one
     assert isinstance(early, Reservation)
     assert isinstance(late, Reservation)
     shop.settle(agent, late)
-    assert shop.settle(agent, early) is ErrorCode.REPLAY
+    assert shop.settle(agent, early) is shop.late(ErrorCode.REPLAY)
 
 
 def test_three_reserved_at_once_with_one_action_commit_only_two(shop: Shop) -> None:
     agent = shop.register(agent_of())
     held = [shop.reserve(agent, step, fingerprint="same") for step in (1, 2, 3)]
     outcomes = [shop.settle(agent, one) for one in held if isinstance(one, Reservation)]
-    assert outcomes[MAX_REPEATS] is ErrorCode.REPETITION
-    assert not any(isinstance(outcome, ErrorCode) for outcome in outcomes[:MAX_REPEATS])
+    assert outcomes[MAX_REPEATS] is shop.late(ErrorCode.REPETITION)
+    assert all(isinstance(outcome, Settled) for outcome in outcomes[:MAX_REPEATS])
 
 
 def test_the_third_of_one_state_is_no_progress_even_when_all_were_reserved_before(shop: Shop) -> None:
     agent = shop.register(agent_of())
     held = [shop.reserve(agent, step, fingerprint=f"f{step}", state_fingerprint="s") for step in (1, 2, 3)]
     outcomes = [shop.settle(agent, one) for one in held if isinstance(one, Reservation)]
-    assert outcomes[2] is ErrorCode.NO_PROGRESS
+    assert outcomes[2] is shop.late(ErrorCode.NO_PROGRESS)
 
 
 def test_a_lease_that_ran_out_commits_nothing_and_its_step_goes_to_the_next(shop: Shop) -> None:
@@ -163,12 +162,13 @@ def test_a_lease_that_ran_out_gives_back_what_it_held_with_the_next_reservation(
     assert shop.commit(agent, 1, "elsewhere").spent.cost_day == 10_000
 
 
-def test_conversations_whose_names_begin_alike_are_kept_apart_across_a_restart(disk: Shop) -> None:
-    agent = disk.register(agent_of())
-    disk.commit(agent, 5, "v")
-    disk.commit(agent, 1, "v\x00w")
-    disk.reopened()
-    assert [disk.reserve(agent, 5, "v"), disk.reserve(agent, 1, "v\x00w")] == [ErrorCode.REPLAY] * 2
+def test_conversations_whose_names_begin_alike_are_kept_apart_across_a_restart(file: Shop) -> None:
+    """PostgreSQL holds no such name, and the kernel files conversations under keyed ones."""
+    agent = file.register(agent_of())
+    file.commit(agent, 5, "v")
+    file.commit(agent, 1, "v\x00w")
+    file.reopened()
+    assert [file.reserve(agent, 5, "v"), file.reserve(agent, 1, "v\x00w")] == [ErrorCode.REPLAY] * 2
 
 
 def test_what_commits_needs_a_step(shop: Shop) -> None:
@@ -362,8 +362,8 @@ def test_a_key_whose_holder_vanished_is_free_after_its_lease(shop: Shop) -> None
 # What lives through a restart
 
 
-def test_a_commit_reaches_the_disk_before_it_is_told(disk: Shop) -> None:
-    connection = disk.store._writer._connection
+def test_a_commit_reaches_the_disk_before_it_is_told(file: Shop) -> None:
+    connection = file.store._writer._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,), "FULL: a commit waits for the disk"
 
@@ -394,8 +394,8 @@ def test_loops_are_still_seen_after_a_restart(disk: Shop) -> None:
     disk.reopened()
     reservation = disk.reserve(agent, 3, fingerprint="same")
     assert isinstance(reservation, Reservation)
-    assert disk.settle(agent, reservation) is ErrorCode.REPETITION
+    assert disk.settle(agent, reservation) is disk.late(ErrorCode.REPETITION)
     disk.store.release(reservation)
     other = disk.reserve(agent, 3, fingerprint="other", state_fingerprint="s")
     assert isinstance(other, Reservation)
-    assert disk.settle(agent, other) is ErrorCode.NO_PROGRESS
+    assert disk.settle(agent, other) is disk.late(ErrorCode.NO_PROGRESS)

@@ -30,7 +30,7 @@ def _know(shop: Shop, *subjects: Subject) -> None:
 def _decide(shop: Shop, subject: Subject | None, payload: str = "sealed", **more: Any) -> str:
     """A decision with content about somebody; its name."""
     subject_id = None if subject is None else subject.subject_id
-    before = shop.store._next(ORGANISATION)
+    before = shop.next_index(ORGANISATION)
     name = f"act_{before}"
     shop.settle(_agent(shop), None, Decision.DENIED, activity_id=name, subject_id=subject_id, payload=payload, **more)
     return name
@@ -104,7 +104,7 @@ def test_who_was_erased_first_keeps_the_time_of_that(shop: Shop) -> None:
 
 
 def test_nothing_is_kept_about_somebody_whose_key_is_not(disk: Shop) -> None:
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         _decide(disk, ANN)
     assert _payloads(disk) == []
     assert disk.store.log_size(ORGANISATION) == 0
@@ -115,10 +115,10 @@ def test_nothing_is_kept_about_somebody_whose_key_is_not(disk: Shop) -> None:
 
 def test_no_answer_and_no_batch_is_kept_about_somebody_whose_key_is_not(disk: Shop) -> None:
     memory = Memory("k", "hash", lambda _settled: b"sealed", disk.hands.now + 60, "sub_nobody")
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         _decide(disk, None, memory=memory)
     job = Job("job_1", ORGANISATION, "key_1", "owner", 1, False, 1, 1.0, 2.0, None, "sub_nobody")
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         disk.store.add_job(job, [JobItem("job_1", 0, "sealed", None, None)]).block(30)
     assert [disk.store._all(f"SELECT * FROM {table}", ()) for table in ("memories", "jobs", "job_items")] == [
         [],
@@ -145,7 +145,7 @@ def test_a_key_that_could_not_be_written_takes_along_what_was_sealed_with_it(dis
         for ticket in tickets:
             with pytest.raises(StoreError):
                 ticket.block(30)
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         _decide(disk, ANN)
     _know(disk, ANN)
     _decide(disk, ANN)
@@ -194,7 +194,8 @@ def test_stored_answers_and_batches_go_with_the_key_and_those_of_others_stay(dis
     assert _remembered(disk, BOB.name) is not None
     assert [job.job_id for job in disk.store.open_jobs()] == ["job_sub_bob"]
     assert (disk.store.job_items("job_sub_ann"), len(disk.store.job_items("job_sub_bob"))) == ([], 1)
-    assert disk.store._all("PRAGMA foreign_key_check", ()) == []
+    if disk.kind == "file":
+        assert disk.store._all("PRAGMA foreign_key_check", ()) == []
 
 
 def test_notices_that_name_them_are_not_sent_any_more(shop: Shop) -> None:
@@ -223,20 +224,20 @@ def _bytes(directory: Path) -> bytes:
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["while it runs", "after a restart"])
-def test_a_key_that_was_destroyed_lies_nowhere_in_the_files(disk: Shop, restart: bool) -> None:
+def test_a_key_that_was_destroyed_lies_nowhere_in_the_files(file: Shop, restart: bool) -> None:
     many = [
         ANN._replace(subject_id=f"sub_{number}", name=f"n{number}", key=b"KEY%04d" % number) for number in range(80)
     ]
     for subject in many:
-        disk.store.add_subject(subject)
-    disk.store.durable().block(30)
-    assert b"KEY0007" in _bytes(disk.directory)
+        file.store.add_subject(subject)
+    file.store.durable().block(30)
+    assert b"KEY0007" in _bytes(file.directory)
     if restart:
-        disk.reopened()
-    _erase(disk, many[7])
-    disk.store.scrub()
-    assert b"KEY0007" not in _bytes(disk.directory)
-    assert b"KEY0008" in _bytes(disk.directory)
+        file.reopened()
+    _erase(file, many[7])
+    file.store.scrub()
+    assert b"KEY0007" not in _bytes(file.directory)
+    assert b"KEY0008" in _bytes(file.directory)
 
 
 # Content whose time is over
@@ -279,10 +280,10 @@ def test_leaves_hashes_heads_and_subjects_stay_as_they_are(disk: Shop) -> None:
     _old(disk, 5)
     looks = (
         "SELECT sequence, organisation_id, log_index, activity_id, agent_id, at, decision, leaf, event, subject_id, "
-        "attestation_id, nodes FROM activities",
-        "SELECT * FROM heads",
-        "SELECT * FROM subjects",
-        "SELECT * FROM tallies",
+        "attestation_id, nodes FROM activities ORDER BY sequence",
+        "SELECT * FROM heads ORDER BY size",
+        "SELECT * FROM subjects ORDER BY subject_id",
+        "SELECT * FROM tallies ORDER BY day",
     )
     before = [disk.store._all(look, ()) for look in looks]
     _sweep(disk, disk.hands.now, 2)
@@ -328,14 +329,14 @@ def test_what_is_written_meanwhile_stays(disk: Shop) -> None:
     assert _payloads(disk) == ["", "", "sealed", "new"]
 
 
-def test_dropped_content_lies_nowhere_in_the_files(disk: Shop) -> None:
-    _know(disk, ANN)
-    _old(disk, 1, "CANARY" * 2_000)
-    _old(disk, 1, "KEPT")
-    _sweep(disk, disk.hands.now - DAY, 10)
-    disk.store.scrub()
-    assert b"CANARY" not in _bytes(disk.directory)
-    assert b"KEPT" in _bytes(disk.directory)
+def test_dropped_content_lies_nowhere_in_the_files(file: Shop) -> None:
+    _know(file, ANN)
+    _old(file, 1, "CANARY" * 2_000)
+    _old(file, 1, "KEPT")
+    _sweep(file, file.hands.now - DAY, 10)
+    file.store.scrub()
+    assert b"CANARY" not in _bytes(file.directory)
+    assert b"KEPT" in _bytes(file.directory)
 
 
 def test_a_list_shows_what_was_dropped_without_its_content(shop: Shop) -> None:
@@ -361,7 +362,7 @@ def _names(shop: Shop) -> list[str]:
 
 
 def test_conversations_are_renamed_once_whatever_they_are_called(disk: Shop) -> None:
-    names = ("a", "a\0", "\0", "é", "x" * 300)
+    names = ("a", *(("a\0", "\0") if disk.kind == "file" else ()), "é", "x" * 300)
     _put(disk, *names)
     renaming = disk.store.rename_conversations(lambda name: f"keyed {name}")
     renaming.block(30)

@@ -324,9 +324,11 @@ def test_draining_takes_what_waits_and_leaves_the_wish_to_stop(gathering: Gather
     waiting = [_added(name) for name in "xyz"]
     for write in waiting:
         gathering.writer.submit(write)
-    gathering.writer._queue.put(None)
+    gathering.writer._bell.put(False)
     assert gathering.writer.drain() == waiting
-    assert gathering.writer._queue.get_nowait() is None
+    gathering.go()
+    gathering.writer._thread.join(30)
+    assert (gathering.writer._thread.is_alive(), _names(gathering.connection)) == (False, ["first"])
 
 
 def _nobody(_organisations: Collection[str], _notices: bool) -> None:

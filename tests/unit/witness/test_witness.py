@@ -25,6 +25,7 @@ from qwed.waiting import in_thread
 from qwed.witness.places import Outcome, Place, StandardOutput, WitnessFile
 from qwed.witness.witness import Witness
 from tests.support.failing import Failing
+from tests.support.patience import until
 from tests.support.receivers import PATIENCE, Receiver, answering, dead_port
 from tests.support.server import SERVE, Server
 
@@ -357,9 +358,8 @@ def test_a_server_says_that_its_log_was_contradicted_and_goes_on_deciding(tmp_pa
     server = Server(older, QWED_WITNESS=f"stdout,file:{file}")
     try:
         with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
+            until(lambda: "starting" not in client.get("/ready").json()["parts"].values())
             ready = client.get("/ready")
-            while "starting" in ready.json()["parts"].values():
-                ready = client.get("/ready")
             assert (ready.status_code, ready.json()["ready"]) == (503, False)
             assert ready.json()["parts"]["witness"] == "contradicted"
             body = {"name": "still", "principal_id": "ops"}

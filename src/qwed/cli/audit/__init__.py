@@ -9,7 +9,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from qwed.cli.asking import Where, is_local
-from qwed.cli.options import AsJson, DataDir, Organisation, data_dir_of, group
+from qwed.cli.options import AsJson, Database, DataDir, Organisation, data_dir_of, database_of, group
 from qwed.cli.printing import WRONG, answer_to, print_json, say, sorry
 
 _Given = ParamSpec("_Given")
@@ -32,7 +32,8 @@ read again, here or in any copy of the database. The log itself stays whole. Thi
 undone.
 
 Where --url or QWED_BASE_URL names a server, that is asked, with QWED_API_KEY or the owner's key
-in the data directory; otherwise the directory is opened, and no server may run on it."""
+in the data directory; otherwise the directory is opened, and no server may run on it, or the
+database in PostgreSQL, beside the servers that run on that."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -76,12 +77,13 @@ def _verify(
     ] = None,
     as_json: AsJson = False,
     progress: Annotated[bool, typer.Option("--progress", help="tell how far it is, even where no terminal is")] = False,
+    database: Database = None,
 ) -> int:
     from qwed.cli.audit.telling import as_json as json_of
     from qwed.cli.audit.telling import as_text
     from qwed.cli.audit.verify import Asked, heads_in, jwks_in, verify_directory, verify_export
 
-    if export is not None and data_dir is not None:
+    if export is not None and (data_dir or database) is not None:
         sorry("give --data-dir or --export, one of the two")
     asked = Asked(
         organisation,
@@ -89,7 +91,10 @@ def _verify(
         None if jwks is None else jwks_in(jwks),
         _tell_progress if progress or sys.stderr.isatty() else None,
     )
-    report = verify_directory(data_dir_of(data_dir), asked) if export is None else verify_export(export, asked)
+    if export is None:
+        report = verify_directory(data_dir_of(data_dir), asked, database_of(database))
+    else:
+        report = verify_export(export, asked)
     if as_json:
         print_json(json_of(report))
     else:
@@ -114,12 +119,15 @@ def _export(
     as_json: Annotated[
         bool, typer.Option("--json", help="print what was written where, as one JSON value; needs --output")
     ] = False,
+    database: Database = None,
 ) -> int:
     from qwed.cli.audit.writing import write_export
 
     if as_json and output is None:
         sorry("standard output already holds the log as JSON lines: --json needs --output")
-    done = write_export(data_dir_of(data_dir), organisation, output, payloads=payloads)
+    done = write_export(
+        data_dir_of(data_dir), organisation, output, payloads=payloads, database_url=database_of(database)
+    )
     if done.unreadable:
         contents = "content" if done.unreadable == 1 else "contents"
         say(f"qwed: {done.unreadable} {contents} did not open: run `qwed audit verify`", err=True)
@@ -132,6 +140,7 @@ def _head(
     data_dir: DataDir = None,
     organisation: Organisation = None,
     _as_json: Annotated[bool, typer.Option("--json", help="a head is printed as JSON with and without it")] = False,
+    database: Database = None,
 ) -> int:
     import msgspec
 
@@ -139,7 +148,7 @@ def _head(
     from qwed.ledger.sequencer import head_from
     from qwed.store.reader import Unreadable, open_reader
 
-    with open_reader(data_dir_of(data_dir)) as reader:
+    with open_reader(data_dir_of(data_dir), database_of(database)) as reader:
         log_id = one_log(reader, organisation)
         signature = reader.latest_head(log_id)
     if signature is None:
@@ -157,13 +166,17 @@ def _erase(
     url: Annotated[str | None, typer.Option(metavar="URL", help="the running server (QWED_BASE_URL)")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask first")] = False,
     as_json: AsJson = False,
+    database: Database = None,
 ) -> int:
     from qwed.cli.audit.erase import erase_here, erase_there
 
     if not yes and not _confirmed(subject):
         sorry("nothing was erased")
     where = Where(url, data_dir)
-    erased = erase_here(subject, data_dir_of(data_dir)) if is_local(where) else erase_there(subject, where)
+    if is_local(where):
+        erased = erase_here(subject, data_dir_of(data_dir), database_of(database))
+    else:
+        erased = erase_there(subject, where)
     if as_json:
         print_json({"erased": erased})
     else:

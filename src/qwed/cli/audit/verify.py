@@ -15,7 +15,7 @@ from qwed.cli.audit.keys import Published, SubjectKeys, master_in, published_in,
 from qwed.cli.audit.rows import Findings, RowCheck
 from qwed.cli.audit.tables import TableCheck
 from qwed.ledger import verifier
-from qwed.ledger.vault import MASTER_FILE
+from qwed.ledger.vault import MASTER_FILE, Master
 from qwed.ledger.verifier import MAX_LINE, Finding, Invalid, Keys, LogReport
 from qwed.store.reader import KeptActivity, Reader, Unreadable, open_reader
 
@@ -90,20 +90,26 @@ def heads_in(file: Path) -> SavedHeads:
 # A data directory
 
 
-def verify_directory(directory: Path, asked: Asked) -> Report:
-    """Every log of the directory, or one, and the tables beside it."""
-    published = published_in(directory)
-    keys = _keys_of(published) if asked.keys is None else asked.keys
-    master = master_in(directory)
-    with open_reader(directory) as reader:
-        opening = None if master is None else subject_keys(reader, master)
-        added: set[str] = set()
-        log_ids = _log_ids(reader, asked.organisation)
-        logs = [_verify_log(reader, log_id, published, keys, opening, asked, added) for log_id in log_ids]
-        findings = [Finding(name, "it is not as this version of qwed makes it") for name in reader.altered()]
-        findings += [] if asked.organisation else [*_organisations(reader, log_ids, added)]
+def verify_directory(directory: Path, asked: Asked, database_url: str = "") -> Report:
+    """Every log of the directory, or of the database whose keys lie there, or one; and the tables beside it."""
+    published, master = published_in(directory), master_in(directory)
+    with open_reader(directory, database_url) as reader:
+        report = verify_reader(reader, published, master, asked)
     notes = [] if master else [f"content was not checked: {directory / MASTER_FILE} is not there"]
-    return _with_heads(Report(logs, findings, notes), asked, keys)
+    keys = _keys_of(published) if asked.keys is None else asked.keys
+    return _with_heads(report._replace(notes=notes), asked, keys)
+
+
+def verify_reader(reader: Reader, published: Published, master: Master | None, asked: Asked) -> Report:
+    """Every log that is read, or one, and the tables beside it; without the master key its content is not opened."""
+    keys = _keys_of(published) if asked.keys is None else asked.keys
+    opening = None if master is None else subject_keys(reader, master)
+    added: set[str] = set()
+    log_ids = _log_ids(reader, asked.organisation)
+    logs = [_verify_log(reader, log_id, published, keys, opening, asked, added) for log_id in log_ids]
+    findings = [Finding(name, "it is not as this version of qwed makes it") for name in reader.altered()]
+    findings += [] if asked.organisation else [*_organisations(reader, log_ids, added)]
+    return Report(logs, findings, [])
 
 
 def _keys_of(published: Published) -> Keys:

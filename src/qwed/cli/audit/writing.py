@@ -23,12 +23,14 @@ class Written(NamedTuple):
     """Contents that did not open."""
 
 
-def write_export(directory: Path, organisation: str | None, output: Path | None, *, payloads: bool) -> Written:
+def write_export(
+    directory: Path, organisation: str | None, output: Path | None, *, payloads: bool, database_url: str = ""
+) -> Written:
     """Write one log to a file, or to standard output."""
     published, master = published_in(directory), master_in(directory)
     if payloads and master is None:
         raise Unreadable(f"{directory / MASTER_FILE} is not there: without it no content can be read")
-    with open_reader(directory) as reader:
+    with open_reader(directory, database_url) as reader:
         log_id = one_log(reader, organisation)
         contents = Opened(subject_keys(reader, master)) if payloads and master is not None else nothing
         count = 0

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from qwed.cli.doctor.finding import Finding, State
-from qwed.cli.options import AsJson, DataDir, data_dir_of
+from qwed.cli.options import AsJson, Database, DataDir, data_dir_of, database_of
 from qwed.cli.printing import WRONG, console, print_json, say, shown
 
 _MARKS = {State.FINE: "✓", State.WARNING: "!", State.BROKEN: "✗"}
@@ -18,8 +18,9 @@ _NAMES = 15
 _LONGEST = 400
 _HELP = """Look at everything that qwed needs here, and say what to do where something is missing.
 
-Looked at are Python and what is installed, the variables, the data directory and its secrets, startup hooks, and the
-server that clients would ask, with their key and token. Nothing is changed, and no secret is printed.
+Looked at are Python and what is installed, the variables, the data directory and its secrets, the database where
+PostgreSQL keeps it, startup hooks, and the server that clients would ask, with their key and token. Nothing is changed,
+and no secret is printed.
 
 Exit code: 0 nothing is broken, 1 something is, 2 it could not look."""
 
@@ -31,9 +32,9 @@ def add_to(app: typer.Typer) -> None:
     app.command("doctor", help=_HELP, short_help="See whether everything is in place.")(_doctor)
 
 
-def _doctor(url: Url = None, data_dir: DataDir = None, as_json: AsJson = False) -> int:
+def _doctor(url: Url = None, data_dir: DataDir = None, as_json: AsJson = False, database: Database = None) -> int:
     found: list[Finding] = []
-    for finding in _look(url or os.environ.get("QWED_BASE_URL"), data_dir):
+    for finding in _look(url or os.environ.get("QWED_BASE_URL"), data_dir, database):
         found.append(finding)
         if not as_json:
             _show(finding)
@@ -46,8 +47,8 @@ def _doctor(url: Url = None, data_dir: DataDir = None, as_json: AsJson = False) 
     return WRONG if wrong else 0
 
 
-def _look(url: str | None, data_dir: Path | None) -> Iterator[Finding]:
-    from qwed.cli.doctor import directory, machine, server
+def _look(url: str | None, data_dir: Path | None, database_url: str | None) -> Iterator[Finding]:
+    from qwed.cli.doctor import database, directory, machine, server
     from qwed.words.home import DEFAULT_URL
     from qwed_sdk.transport import is_here
 
@@ -58,7 +59,9 @@ def _look(url: str | None, data_dir: Path | None) -> Iterator[Finding]:
     yield from machine.look_at_workers()
     yield from machine.look_at_hooks()
     yield from machine.look_at_variables()
-    yield from directory.look_at_directory(place)
+    shared = database_of(database_url)
+    yield from directory.look_at_directory(place, shared=bool(shared))
+    yield from database.look_at_database(shared, place)
     key = os.environ.get("QWED_API_KEY", "").strip()
     # No other machine is shown the key in the usual directory unasked.
     if not key and (data_dir is not None or os.environ.get("QWED_DATA_DIR") or is_here(url or DEFAULT_URL)):

@@ -21,8 +21,8 @@ _LITTLE, _TOO_LITTLE = 1 << 30, 100 << 20
 _NAME = "data directory"
 
 
-def look_at_directory(directory: Path) -> Iterator[Finding]:
-    """Everything about it; nothing is written."""
+def look_at_directory(directory: Path, *, shared: bool = False) -> Iterator[Finding]:
+    """Everything about it; nothing is written. Where the database is `shared`, it lies elsewhere."""
     try:
         mode = directory.stat().st_mode & 0o777
         names = set(os.listdir(directory))
@@ -36,17 +36,19 @@ def look_at_directory(directory: Path) -> Iterator[Finding]:
     except OSError as error:
         yield broken(_NAME, f"{directory} cannot be read: {error.strerror}", "look as the user that the server runs as")
         return
-    yield _itself(directory, mode, names)
+    yield _itself(directory, mode, names, shared=shared)
     yield from _secrets(directory, names)
     yield from _disk(directory)
 
 
-def _itself(directory: Path, mode: int, names: set[str]) -> Finding:
+def _itself(directory: Path, mode: int, names: set[str], *, shared: bool) -> Finding:
     if mode & _OTHERS:
         advice = f"run `chmod 700 {directory}`"
         return warning(_NAME, f"{directory} is open to others (mode {mode:o})", advice)
     if _is_locked(directory / _LOCK):
         return fine(_NAME, f"{directory}, in use by a running server")
+    if shared and _NEEDED.keys() <= names:
+        return fine(_NAME, f"{directory}, with the keys of a server on PostgreSQL")
     used = "no server runs on it" if _DATABASE in names else "empty, no server has started on it yet"
     return fine(_NAME, f"{directory}, {used}")
 
@@ -85,8 +87,15 @@ def _wrong_secrets(directory: Path, names: set[str]) -> Iterator[Finding]:
                 yield broken("secrets", f"{file} leads nowhere, or may not be looked at", "restore it from a backup")
             elif mode & _OTHERS:
                 yield broken("secrets", f"{file} is open to others (mode {mode:o})", f"run `chmod 600 {file}`")
-        elif _DATABASE in names and name in _NEEDED and not _kept_elsewhere(name):
-            yield broken("secrets", f"{file} is missing", f"restore it from a backup; {_NEEDED[name]}")
+    if _DATABASE in names:
+        yield from missing_secrets(directory, names)
+
+
+def missing_secrets(directory: Path, names: set[str]) -> Iterator[Finding]:
+    """The keys without which what is in the database cannot be read, or nothing can be added to it."""
+    for name, why in _NEEDED.items():
+        if name not in names and not _kept_elsewhere(name):
+            yield broken("secrets", f"{directory / name} is missing", f"restore it from a backup; {why}")
 
 
 def _mode_of(file: Path) -> int | None:

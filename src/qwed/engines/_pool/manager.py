@@ -1,11 +1,13 @@
 """The pool's one thread: it starts, feeds, times, kills and replaces the worker processes."""
 
+import math
 import selectors
 import threading
 import time
 from typing import Any
 
 from qwed.engines._pool.messages import DIED, TIMEOUT, undecided, verdict_of
+from qwed.engines._pool.permits import Permits
 from qwed.engines._pool.queues import Job, Queues
 from qwed.engines._pool.workers import ENDING_SECONDS, Lost, Worker, Zygote
 from qwed.engines.table import EngineRow
@@ -34,10 +36,21 @@ class _Pause:
 class Manager:
     """Keeps `size` workers alive and gives each a job at a time."""
 
-    def __init__(self, rows: tuple[EngineRow, ...], size: int, memory_mb: int, queues: Queues) -> None:
+    def __init__(
+        self,
+        rows: tuple[EngineRow, ...],
+        size: int,
+        memory_mb: int,
+        queues: Queues,
+        permits: Permits | None = None,
+    ) -> None:
+        self._permits = permits
+        self.warm_after = math.inf
+        """After so many seconds in which nothing was asked, what nobody has asked for is loaded too."""
         self.ready = threading.Event()
         self.processes: tuple[int, ...] = ()
         self._rows = rows
+        self._known = frozenset(row.name for row in rows)
         self._size = size
         self._memory_mb = memory_mb
         self._queues = queues
@@ -45,11 +58,19 @@ class Manager:
         self._workers: list[Worker] = []
         self._pause = _Pause()
         self._settled: list[Ticket[Any]] = []
+        self._able: frozenset[str] = frozenset()
+        """The engines that every worker without a job has."""
+        self._fatal: set[str] = set()
+        """The engines whose loading a zygote did not survive."""
+        self._renewing = False
+        self._asked = time.monotonic()
 
     def run(self) -> None:
         """Serve until the queues are shut; then, and after any surprise, nobody is left waiting and no process."""
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._queues.bell, selectors.EVENT_READ, lambda _: self._queues.hush())
+        if (permits := self._permits) is not None:
+            self._selector.register(permits.channel, selectors.EVENT_READ, lambda _: self._on_permits(permits))
         try:
             while self._queues.taking:
                 self._turn()
@@ -62,26 +83,33 @@ class Manager:
         self._expire(time.monotonic())
         self._refill(time.monotonic())
         self._dispatch()
+        if self._permits is not None:
+            self._permits.flush()
         self._tell()
 
     def _patience(self) -> float | None:
         """How long nothing needs doing; None until something happens."""
         moments = [worker.deadline for worker in self._workers]
         moments.append(self._queues.next_deadline())
-        if self._zygote is None or (self._zygote.ready and len(self._workers) < self._size):
-            moments.append(self._pause.until)
+        moments.append(self._leisure())
         if self._zygote is not None:
             moments.append(self._zygote.deadline)
-        wait = min(moments) - time.monotonic()
+        now = time.monotonic()
+        if self._pause.until > now or self._lacks_processes():
+            moments.append(self._pause.until)
+        wait = min(moments) - now
         return max(0.0, wait) if wait < threading.TIMEOUT_MAX else None
 
     def _expire(self, now: float) -> None:
-        for worker in [worker for worker in self._workers if worker.deadline <= now]:
-            if worker.job is None and self._zygote is not None:
-                # A zygote that was asked for a worker and gives none is stuck.
-                self._lose_zygote(self._zygote)
-            self._lose(worker, TIMEOUT)
-        if self._zygote is not None and self._zygote.deadline <= now:
+        late = [worker for worker in self._workers if worker.deadline <= now]
+        # A zygote that was asked for a worker and gives none is stuck.
+        stuck = any(worker.job is None for worker in late)
+        for worker in late:
+            if worker.job is not None and worker.begun:
+                self._lose(worker, TIMEOUT)
+            elif worker.job is not None:
+                self._done(worker, undecided(worker.job.engine, TIMEOUT))
+        if self._zygote is not None and (stuck or self._zygote.deadline <= now):
             self._lose_zygote(self._zygote)
         for job in self._queues.late(now):
             self._settle(job, undecided(job.engine, TIMEOUT))
@@ -92,13 +120,14 @@ class Manager:
         try:
             if self._zygote is None:
                 self._start_zygote(now)
+            self._load(now)
             while self._zygote is not None and self._zygote.ready and len(self._workers) < self._size:
                 self._start_worker(self._zygote, now)
         except OSError:
             self._pause.failed()
 
     def _start_zygote(self, now: float) -> None:
-        zygote = self._zygote = Zygote(self._rows, self._memory_mb, now)
+        zygote = self._zygote = Zygote(self._rows, self._memory_mb, now, self._able)
         self._selector.register(zygote.control, selectors.EVENT_READ, lambda _: self._on_zygote(zygote))
         self._list()
 
@@ -107,6 +136,49 @@ class Manager:
         self._workers.append(worker)
         self._selector.register(worker.channel, selectors.EVENT_READ, lambda events: self._on_worker(worker, events))
 
+    def _load(self, now: float) -> None:
+        """Have what is asked for loaded, and its workers forked; at leisure, what may be asked for."""
+        zygote = self._zygote
+        if zygote is None or not zygote.ready:
+            return
+        wanted = self._lacking()
+        if now >= self._leisure():
+            wanted = self._unasked()
+        missing = [engine for engine in wanted if engine not in zygote.loaded]
+        if missing:
+            zygote.load(missing[0], now)
+        elif wanted:
+            self._renew(zygote)
+
+    def _lacking(self) -> list[str]:
+        """The engines that something waits for and no worker has."""
+        if self._able == self._known:
+            return []
+        return [engine for engine in self._queues.engines() if engine not in self._able]
+
+    def _unasked(self) -> list[str]:
+        """The engines that could be loaded though nobody waits for them."""
+        return [row.name for row in self._rows if row.name not in self._able and row.name not in self._fatal]
+
+    def _leisure(self) -> float:
+        """When to load what nobody has asked for."""
+        if self.warm_after == math.inf or self._zygote is None or not self._zygote.ready:
+            return math.inf
+        return self._asked + self.warm_after if self._unasked() and not self._lacking() else math.inf
+
+    def _renew(self, zygote: Zygote) -> None:
+        """Replace every worker by one that has all that is loaded; those that work, when they have done it."""
+        self._able = zygote.loaded
+        self._renewing = True
+        for worker in list(self._workers):
+            worker.stale = True
+            if worker.job is None:
+                self._remove(worker)
+
+    def _lacks_processes(self) -> bool:
+        """Whether there is somebody to start."""
+        return self._zygote is None or (self._zygote.ready and len(self._workers) < self._size)
+
     def _on_zygote(self, zygote: Zygote) -> None:
         try:
             zygote.listen()
@@ -114,11 +186,15 @@ class Manager:
             self._lose_zygote(zygote)
 
     def _lose_zygote(self, zygote: Zygote) -> None:
-        """Its workers end with it, and are noticed one by one."""
-        self._zygote = None
+        """Its workers end with it; the next one loads at once what this one had loaded."""
+        self._zygote, self._renewing = None, False
+        self._fatal |= zygote.loading
+        self._able = zygote.loaded
         self._selector.unregister(zygote.control)
         zygote.end(patience=0)
         self._pause.failed()
+        for worker in [worker for worker in self._workers if worker.job is None]:
+            self._remove(worker)
         self._list()
 
     def _on_worker(self, worker: Worker, events: int) -> None:
@@ -153,23 +229,28 @@ class Manager:
         reply = worker.hear()
         if reply is None or worker.job is None:
             return
-        self._settle(worker.job, verdict_of(reply, worker.job.engine))
-        worker.rest()
+        self._done(worker, verdict_of(reply, worker.job.engine))
         self._pause.worked()
-        if reply.retire or reply.verdict is None:
+        if reply.retire or reply.verdict is None or worker.stale:
             self._remove(worker)
 
     def _meet(self, worker: Worker) -> None:
         worker.meet()
         if worker.pid:
+            self._renewing = False
             self._selector.register(worker.handle, selectors.EVENT_READ, lambda _: self._on_exit(worker))
             self._list()
 
     def _lose(self, worker: Worker, why: str) -> None:
-        if worker.job is None:
-            self._pause.failed()
+        self._renewing = False
+        if worker.job is not None and worker.begun:
+            self._done(worker, undecided(worker.job.engine, why))
         else:
-            self._settle(worker.job, undecided(worker.job.engine, why))
+            self._pause.failed()
+            if worker.job is not None:
+                # It had ended before it saw the job, which is then another worker's.
+                self._queues.put_back(worker.job)
+                self._done(worker, None)
         self._remove(worker)
 
     def _remove(self, worker: Worker) -> None:
@@ -186,29 +267,55 @@ class Manager:
         self.processes = (*([self._zygote.pid] if self._zygote else []), *workers)
         if len(workers) == self._size:
             self.ready.set()
-        elif not workers:
+        elif not workers and not self._renewing:
             self.ready.clear()
 
     def _dispatch(self) -> None:
         while True:
             idle = [worker for worker in self._workers if worker.idle]
             served = {each.job.who for each in self._workers if each.job is not None and each.job.for_agent}
-            job = self._queues.take(len(idle), served)
+            job = self._queues.take(len(idle), served, self._able)
             if job is None:
                 return
+            self._asked = time.monotonic()
             self._hand(idle[0], job)
 
     def _hand(self, worker: Worker, job: Job) -> None:
+        worker.give(job)
+        if self._permits is None:
+            self._begin(worker)
+        else:
+            worker.claim = self._permits.claim(job)
+
+    def _begin(self, worker: Worker) -> None:
         try:
-            worker.give(job)
+            if worker.job is not None:
+                worker.job.ticket.begun = time.monotonic()
             self._send(worker)
         except Lost:
-            # It had ended before it saw the job, which is then another worker's.
-            worker.rest()
-            self._queues.put_back(job)
             self._lose(worker, DIED)
 
+    def _on_permits(self, permits: Permits) -> None:
+        granted = permits.granted()
+        if granted is None:
+            self._selector.unregister(permits.channel)
+            return
+        claims = {worker.claim: worker for worker in self._workers if worker.job is not None}
+        for claim in granted:
+            # What was given up meanwhile is also free again.
+            if claim in claims:
+                self._begin(claims[claim])
+
+    def _done(self, worker: Worker, verdict: Verdict | None) -> None:
+        """The worker has nothing to do any more, and whoever waited for it is told."""
+        if worker.job is not None and verdict is not None:
+            self._settle(worker.job, verdict)
+        if self._permits is not None:
+            self._permits.drop(worker.claim)
+        worker.rest()
+
     def _settle(self, job: Job, verdict: Verdict) -> None:
+        job.ticket.ended = time.monotonic()
         job.ticket.complete(verdict)
         self._settled.append(job.ticket)
 
@@ -229,4 +336,6 @@ class Manager:
             worker.wait_gone(ENDING_SECONDS)
             worker.close()
         self._zygote, self._workers = None, []
+        if self._permits is not None:
+            self._permits.channel.close()
         self._list()

@@ -27,7 +27,8 @@ TypeName = Annotated[str, msgspec.Meta(pattern=r"\A\w{1,80}\Z")]
 
 
 READY = b"r"
-FORK = b"f"
+FORK = b"\xff"
+"""Any other order is the number of the row to load."""
 HELLO = struct.Struct("!Q")
 """A worker's first words are its process id, beside a descriptor of the process."""
 
@@ -37,6 +38,8 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
     path: list[str]
     rows: tuple[EngineRow, ...]
+    load: tuple[str, ...]
+    """The engines to load before anything else; the others are loaded when that is ordered."""
     memory_mb: int
     control: int
 

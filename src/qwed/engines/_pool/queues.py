@@ -4,9 +4,10 @@ import itertools
 import math
 import socket
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 from qwed.rota import Rota
 from qwed.waiting import Ticket
@@ -15,6 +16,17 @@ from qwed.words import Verdict
 
 class PoolFull(RuntimeError):
     """No work is taken now: the queue is full, or the pool is not running."""
+
+
+class Turn(Ticket[Verdict]):
+    """A verdict that a worker is to give, and when it did; seconds of the monotonic clock, 0 for what never was."""
+
+    __slots__ = ("begun", "ended")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0.0
+        self.ended = 0.0
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -28,7 +40,29 @@ class Job:
     who: str = ""
     """Whose it is: an agent's, or without one an organisation's."""
     frame: bytes = b""
-    ticket: Ticket[Verdict] = field(default_factory=Ticket)
+    ticket: Turn = field(default_factory=Turn)
+
+
+class Wants(Protocol):
+    """Somebody's wish for a worker."""
+
+    @property
+    def who(self) -> str:
+        """Whose it is."""
+
+
+W = TypeVar("W", bound=Wants)
+
+
+def next_turn(agent: Iterable[W], other: Iterable[W], idle: int, served: Collection[str]) -> W | None:
+    """Which of these comes next with `idle` workers free and the others busy for those in `served`, if any does.
+
+    The agent path is first. Who has a worker leaves the last free one to whoever has none; the rest never takes it.
+    """
+    turn = next((each for each in agent if idle >= 2 or (idle == 1 and each.who not in served)), None)
+    if turn is None and idle >= 2:
+        turn = next(iter(other), None)
+    return turn
 
 
 class Line(Rota[Job]):
@@ -41,6 +75,11 @@ class Line(Rota[Job]):
     def is_full(self, who: str) -> bool:
         """Whether nothing more of `who` is taken. Nobody fills the line alone: the others would have no turn left."""
         return self.count(who) >= max(1, self._limit // 2) or len(self) >= self._limit
+
+    def turns(self, able: Container[str]) -> Iterator[Job]:
+        """The next job of each `who` that workers could do which are `able` to run these engines."""
+        for who in self.waiting:
+            yield from itertools.islice((job for job in self.of(who) if job.engine in able), 1)
 
 
 class Queues:
@@ -105,16 +144,18 @@ class Queues:
         with suppress(BlockingIOError):
             self.bell.recv(4096)
 
-    def take(self, idle: int, served: Collection[str]) -> Job | None:
+    def take(self, idle: int, served: Collection[str], able: Container[str]) -> Job | None:
         """The job to do next with `idle` workers free and the others busy for those in `served`, if there is one."""
         with self._lock:
-            # Who has a worker leaves the last free one to whoever has none.
-            waiting = self._agent.waiting
-            turn = next((who for who in waiting if idle >= 2 or (idle == 1 and who not in served)), None)
-            if turn is not None:
-                return self._agent.serve(turn)
-            turn = next(iter(self._other.waiting), None) if idle >= 2 else None
-            return None if turn is None else self._other.serve(turn)
+            job = next_turn(self._agent.turns(able), self._other.turns(able), idle, served)
+            if job is not None:
+                self._line_of(job).served(job.who, job)
+            return job
+
+    def engines(self) -> list[str]:
+        """The engines that something waits for, the agent path's first."""
+        with self._lock:
+            return list(dict.fromkeys(job.engine for job in self._waiting()))
 
     def _waiting(self) -> list[Job]:
         return [*self._agent, *self._other]

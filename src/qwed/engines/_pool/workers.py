@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 
 from qwed.engines._pool.frames import MAX_ANSWER, FrameError, OneFrame
@@ -36,15 +37,19 @@ def _environment() -> dict[str, str]:
 
 
 class Zygote:
-    """The process that has every engine loaded and forks workers."""
+    """The process that has engines loaded and forks workers, which have them too; it loads first what `load` names."""
 
-    def __init__(self, rows: tuple[EngineRow, ...], memory_mb: int, now: float) -> None:
+    def __init__(self, rows: tuple[EngineRow, ...], memory_mb: int, now: float, load: Collection[str] = ()) -> None:
         self.ready = False
+        """Whether it listens: not while it loads an engine."""
+        self.loaded: frozenset[str] = frozenset()
+        self.loading = frozenset(load)
         self.deadline = now + PRELOAD_SECONDS
+        self._names = [row.name for row in rows]
         self.control, theirs = socket.socketpair()
         self.control.setblocking(False)
         path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
-        orders = Orders(path=path, rows=rows, memory_mb=memory_mb, control=theirs.fileno())
+        orders = Orders(path=path, rows=rows, load=tuple(load), memory_mb=memory_mb, control=theirs.fileno())
         with theirs:
             try:
                 self._process = _start(orders)
@@ -58,7 +63,7 @@ class Zygote:
         return self._process.pid
 
     def listen(self) -> None:
-        """Note that the engines are loaded; Lost if the process has ended."""
+        """Note that it has loaded what it was told to; Lost if the process has ended."""
         try:
             word = self.control.recv(_PIECE)
         except BlockingIOError:
@@ -68,6 +73,13 @@ class Zygote:
         if not word:
             raise Lost
         self.ready, self.deadline = True, math.inf
+        self.loaded, self.loading = self.loaded | self.loading, frozenset()
+
+    def load(self, engine: str, now: float) -> None:
+        """Have it load one more engine, for the workers that it forks from then on; OSError if it cannot be told."""
+        self.control.send(bytes([self._names.index(engine)]))
+        self.ready, self.deadline = False, now + PRELOAD_SECONDS
+        self.loading = frozenset({engine})
 
     def fork(self) -> socket.socket:
         """The pool's end of the socket a new worker will serve; OSError if it cannot be asked for."""
@@ -82,11 +94,13 @@ class Zygote:
         return mine
 
     def end(self, patience: float = ENDING_SECONDS) -> None:
-        """Hang up, so that it ends its workers and itself; after `patience`, or while it loads, kill it."""
+        """Hang up, so that it ends its workers and itself; after `patience` kill it."""
         self.control.close()
+        if not self.ready:
+            # It loads, and does not listen.
+            self._process.terminate()
         try:
-            # Before it is ready it has no workers, and does not listen.
-            self._process.wait(patience if self.ready else 0)
+            self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -109,10 +123,16 @@ class Worker:
 
     def __init__(self, channel: socket.socket, now: float) -> None:
         self.channel = channel
+        self.stale = False
+        """Whether it is to be replaced when its job is done, because the zygote has loaded more since."""
         self.pid = 0
         self.handle = -1
         """A descriptor of the process itself: a process id could come to mean another one."""
         self.job: Job | None = None
+        self.claim = 0
+        """Under which number it has asked for permission to begin, where it must."""
+        self.begun = False
+        """Whether it may have seen its job."""
         self._late = now + FORK_SECONDS
         self._unsent = memoryview(b"")
         self._answer = OneFrame(MAX_ANSWER)
@@ -150,7 +170,7 @@ class Worker:
 
     def give(self, job: Job) -> None:
         """Make `job` its own, to be sent with `send`."""
-        self.job = job
+        self.job, self.begun = job, False
         self._unsent = memoryview(job.frame)
 
     def rest(self) -> None:
@@ -163,6 +183,7 @@ class Worker:
         """Send as much of the request as fits now; Lost if the process has ended."""
         try:
             self._unsent = self._unsent[self.channel.send(self._unsent) :]
+            self.begun = True
         except BlockingIOError:
             return
         except OSError:

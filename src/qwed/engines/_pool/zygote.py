@@ -1,4 +1,4 @@
-"""The zygote: imports every engine once, then forks a worker for each socket the pool hands it.
+"""The zygote: imports each engine once, when it is told to, and forks a worker for each socket the pool hands it.
 
 It runs as its own program with an empty environment, so neither the pool's process nor the workers share anything
 but sockets. It ends when the pool does, and takes every process below it along.
@@ -10,12 +10,12 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from typing import NoReturn
 
 from qwed.engines._pool.child import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
-from qwed.engines._pool.messages import READY, Orders, broken
+from qwed.engines._pool.messages import FORK, READY, Orders, broken
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.table import EngineRow
 from qwed.words import Verdict
@@ -44,13 +44,8 @@ def main(line: str) -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     # By signal as well as by the closed socket: a process the pool's owner forked may hold that socket open.
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    # What is loaded stays; looking for garbage in it meanwhile takes an eighth of the time.
-    gc.disable()
-    engines = {row.name: _load(row) for row in orders.rows}
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    nursery = _Nursery(engines, orders.memory_mb)
+    nursery = _Nursery(orders.rows, orders.memory_mb)
+    nursery.load(*orders.load)
     told: list[int] = []
     # No longer at once: from here on there are workers to end, and what keeps count of them is not to be interrupted.
     signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
@@ -61,9 +56,8 @@ def main(line: str) -> None:
         # The pool is gone; there is nobody to tell.
         return
     finally:
-        nursery.end()
         # Without taking the interpreter apart: libraries that were loaded for the workers complain about it at length.
-        os._exit(0)
+        nursery.leave()
 
 
 def _settle_in() -> None:
@@ -114,15 +108,35 @@ def _serve_pool(control: socket.socket, bell: socket.socket, nursery: "_Nursery"
                 return
             for descriptor in descriptors:
                 nursery.fork(socket.socket(fileno=descriptor))
+            if order != FORK:
+                _load_more(control, nursery, order[0])
+
+
+def _load_more(control: socket.socket, nursery: "_Nursery", number: int) -> None:
+    """Load the engine of that row. Nobody counts workers meanwhile, so being told to end need not wait for it."""
+    noting = signal.signal(signal.SIGTERM, lambda *_: nursery.leave())
+    nursery.load(nursery.rows[number].name)
+    signal.signal(signal.SIGTERM, noting)
+    control.sendall(READY)
 
 
 class _Nursery:
-    """The workers that were forked here, by process id."""
+    """What is loaded here, and the workers that were forked with it, by process id."""
 
-    def __init__(self, engines: Mapping[str, Verify], memory_mb: int) -> None:
-        self._engines = engines
+    def __init__(self, rows: tuple[EngineRow, ...], memory_mb: int) -> None:
+        self.rows = rows
+        self._engines: dict[str, Verify] = {}
         self._memory = memory_mb << 20
         self._workers: set[int] = set()
+
+    def load(self, *names: str) -> None:
+        """Load these engines, for whoever is forked from now on."""
+        # What is loaded stays; looking for garbage in it meanwhile takes an eighth of the time.
+        gc.disable()
+        self._engines |= {row.name: _load(row) for row in self.rows if row.name in names}
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
     def fork(self, channel: socket.socket) -> None:
         """Start a worker on `channel`; if that is impossible the pool sees the channel close."""
@@ -155,6 +169,11 @@ class _Nursery:
                 _kill(child)
             dead, _ = os.waitpid(-1, 0)
             self._workers.discard(dead)
+
+    def leave(self) -> NoReturn:
+        """End everything, this process too."""
+        self.end()
+        os._exit(0)
 
 
 def _next_dead() -> int | None:

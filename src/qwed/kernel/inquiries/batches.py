@@ -1,4 +1,8 @@
-"""Batches: one thread that asks the engines item by item, keeps every answer, and after a restart goes on."""
+"""Batches: one thread that asks the engines item by item, keeps every answer, and after a restart goes on.
+
+Where several processes share the store, one of them works on all batches: whoever leads. The others keep what they are
+sent, and should it end, the next one goes on.
+"""
 
 import asyncio
 import logging
@@ -29,6 +33,8 @@ JOBS_AT_ONCE = 5
 """Jobs of one organisation that are worked on."""
 PATIENCE = 90.0
 RETRY_SECONDS = 0.5
+LOOK_SECONDS = 1.0
+"""Between two looks for what other processes were sent."""
 TRIES = 240
 CLOSE_SECONDS = 2.0
 _encode = msgspec.json.Encoder().encode
@@ -69,7 +75,8 @@ class Batches:
             with self._lock:
                 self._adding[organisation_id] -= 1
         self.start()
-        self._thread.tell(lambda: self._begin(batch.job))
+        if self._services.store.leads():
+            self._thread.tell(lambda: self._begin(batch.job))
         return None
 
     def _admit(self, organisation_id: str) -> bool:
@@ -92,8 +99,18 @@ class Batches:
         resuming.cancel()
 
     async def _resume(self) -> None:
-        for job in await self._looked_up(self._services.store.open_jobs):
-            self._begin(job)
+        """Begin with what is open; where others share the store, again and again, and as long as this one leads."""
+        alone = self._services.store.freshen is None
+        while True:
+            if self._services.store.leads():
+                for job in await self._looked_up(self._services.store.open_jobs):
+                    self._begin(job)
+            else:
+                for task in self._tasks:
+                    task.cancel()
+            if alone:
+                return
+            await asyncio.sleep(LOOK_SECONDS)
 
     def _begin(self, job: Job) -> None:
         # The first round finds what was added before the thread came up, and so may `add`.

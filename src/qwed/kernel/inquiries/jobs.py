@@ -172,6 +172,12 @@ def find_batch(job_id: str, organisation_id: str, services: Services) -> JobView
     return job_view(job, items_of(job, services))
 
 
+def is_over(job_id: str, services: Services) -> bool:
+    """Whether nothing more happens to a job."""
+    job = services.store.find_job(job_id)
+    return job is None or job.finished_at is not None
+
+
 def sealed_item(job: Job, item: JobItem, services: Services) -> JobItem:
     """The item as it is kept; with nothing in it, where its subject was erased meanwhile and the job with it."""
     if job.subject_id is None:

@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.bodies import refuse_body
 from qwed.kernel.change import Actor, change_of, keep
 from qwed.kernel.keeping.payload import shown_name
+from qwed.kernel.people.approvals import expire
 from qwed.kernel.request import LONGEST_NAME, forget_actions
 from qwed.kernel.services import Services
 from qwed.kernel.views.agents import View
@@ -20,8 +20,10 @@ from qwed.words.clock import DAY
 
 _AT_ONCE = 1_000
 _PAUSE = 60.0
-_MINUTES = 60
-"""Between two looks for content whose time is over."""
+_PAUSE_AMONG_OTHERS = 1.0
+"""Where whoever led may end at any time, and an approval may run out that no request comes by."""
+_BETWEEN = 3_600.0
+"""Seconds between two looks for content whose time is over."""
 _PATIENCE = 30.0
 _TRIES = 10
 
@@ -97,10 +99,15 @@ def clear(services: Services) -> None:
 
 
 class Sweeper:
-    """Drops what has run out, at the start and every hour, and clears what was deleted from the files."""
+    """Drops what has run out, at the start and every hour, and clears what was deleted from the files.
+
+    Where several processes share the store, whoever leads does it, and settles the approvals whose time is over.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._alone = services.store.freshen is None
+        self._next_sweep = 0.0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="qwed-retention", daemon=True)
 
@@ -116,19 +123,25 @@ class Sweeper:
             self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
-        for minute in count():
-            if minute % _MINUTES == 0:
-                self._sweep()
+        pause = _PAUSE if self._alone else _PAUSE_AMONG_OTHERS
+        while True:
+            if self._services.store.leads():
+                self._keep_house()
             if not self._services.store.scrubbed:
                 clear(self._services)
-            if self._closing.wait(_PAUSE):
+            if self._closing.wait(pause):
                 return
 
-    def _sweep(self) -> None:
+    def _keep_house(self) -> None:
+        now = self._services.clock.monotonic()
         try:
-            sweep(self._services)
+            if not self._alone:
+                expire(self._services, self._services.clock.now())
+            if now >= self._next_sweep:
+                self._next_sweep = now + _BETWEEN
+                sweep(self._services)
         except (StoreError, TimeoutError) as error:
-            self._services.log.error("content whose time is over could not be dropped: %s", error)
+            self._services.log.error("what has run out could not be dropped: %s", error)
 
 
 def sweep(services: Services) -> int:

@@ -21,7 +21,7 @@ from qwed.kernel.messages.message import TRUST_BOUNDARY, Carried, Judge, Message
 from qwed.kernel.messages.place import place_message
 from qwed.kernel.messages.ruling import bare_action, judged, refused_by
 from qwed.kernel.people.approvals import expire
-from qwed.kernel.pipeline import Stage, Walk, fail_closed, pass_through
+from qwed.kernel.pipeline import Stage, Walk, again, fail_closed, pass_through
 from qwed.kernel.request import is_subject
 from qwed.kernel.services import Services
 from qwed.kernel.stages.authenticate import require_active
@@ -31,7 +31,7 @@ from qwed.kernel.stages.reserve_step import reserve_step
 from qwed.kernel.stages.settle import commit
 from qwed.kernel.tools import A2A_MESSAGE
 from qwed.store.parts import OrganisationStands
-from qwed.store.protocol import Kept
+from qwed.store.protocol import Kept, Moved, Wanted
 from qwed.words import Decision, ErrorCode, Event
 from qwed.words.ids import timed_id
 
@@ -46,7 +46,8 @@ async def carry(message: Message, sender: Sender, judge: Judge, services: Servic
         # It stands in the leaf for good.
         return problem(ErrorCode.MALFORMED, "a trace id must be 1 to 64 letters, digits, `_`, `-`, `.` or `:`")
     errand = _Errand(message, sender, judge)
-    carried = await fail_closed(Walk(_case_of(message, sender)), (errand.decide, errand.record_surprise), services)
+    walk = Walk(_case_of(message, sender))
+    carried: Carried | Problem = await fail_closed(walk, (errand.decide, errand.record_surprise), services)
     if isinstance(carried, Problem):
         return problem(ErrorCode.DEPENDENCY_DOWN, "the verdict could not be kept, so it is not given", retry_after=1)
     return carried
@@ -77,7 +78,21 @@ class _Errand(NamedTuple):
         """One for all spellings of a name, as their rate is."""
         return self.sender.organisation_id, folded(self.message.sender), folded(self.message.receiver)
 
-    async def decide(self, walk: Walk, services: Services) -> Carried:
+    async def decide(self, walk: Walk, services: Services) -> Carried | Problem:
+        # What the judge said stays said: it has counted the message.
+        errand = self._replace(judge=_Once(self.judge))
+        return await again(walk, errand.walked, errand.wanted, services)
+
+    def wanted(self, case: Case, services: Services) -> Wanted:
+        """What is looked at: the sender, and what both sides have said in the conversation."""
+        stated, house = self.message.conversation_id, self.sender.organisation_id
+        if case.agent is None or stated is None:
+            return Wanted(agent_id=case.agent_id, organisation_id=house, spends=case.agent is not None)
+        name = services.vault.fingerprint(stated)
+        sides = ((case.agent.agent_id, name), (folded(self.message.receiver), name))
+        return Wanted(agent_id=case.agent_id, organisation_id=house, conversations=sides, spends=True)
+
+    async def walked(self, walk: Walk, services: Services) -> Carried | Moved:
         expire(services, walk.case.now)
         walk.case = replace(walk.case, action=bare_action(self.message))
         refusal = self._admit(walk, services)
@@ -97,7 +112,7 @@ class _Errand(NamedTuple):
         walk.case = replace(walk.case, unsaid=walk.case.unsaid + services.floods.unsaid(self.place))
         _at("settle", services)
         carried = await self._keep(walk.case, ruled, refusal, services)
-        if flood is not None:
+        if flood is not None and not isinstance(carried, Moved):
             services.floods.begin(self.place, flood, carried)
         _at("answer", services)
         return carried
@@ -116,13 +131,18 @@ class _Errand(NamedTuple):
             return pass_through(STAGES, walk, services)
         return _stopped() if services.store.halted(self.sender.organisation_id) else None
 
-    async def record_surprise(self, walk: Walk, services: Services) -> Carried:
-        return await self._keep(walk.case, None, denied(ErrorCode.INTERNAL), services)
+    async def record_surprise(self, walk: Walk, services: Services) -> Carried | Problem:
+        carried = await self._keep(walk.case, None, denied(ErrorCode.INTERNAL), services)
+        return problem(ErrorCode.INTERNAL) if isinstance(carried, Moved) else carried
 
-    async def _keep(self, case: Case, ruled: Ruled | None, refusal: Answer | None, services: Services) -> Carried:
+    async def _keep(
+        self, case: Case, ruled: Ruled | None, refusal: Answer | None, services: Services
+    ) -> Carried | Moved:
         if case.agent is None:
             return await self._keep_event(case, ruled, refusal, services)
         kept = await commit(case, refusal, services)
+        if isinstance(kept, Moved):
+            return kept
         error = kept.outcome.error
         said = _said(ruled, refusal, error, case)
         return Carried(said, kept.outcome.activity_id, kept.settled.log_index, kept.entry.time_ms / 1000)
@@ -156,6 +176,19 @@ class _Errand(NamedTuple):
             return Carried(_said(ruled, refusal, error, case), activity_id, kept.log_index, now)
         late = _stopped() if services.store.halted(house) else denied(ErrorCode.MESSAGE_BLOCKED)
         return await self._keep_event(case, None, late, services)
+
+
+class _Once:
+    """A judge who is asked once about a message, however often it is walked through."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._said: Ruled | None = None
+
+    async def __call__(self, message: Message, sender: Sender) -> Ruled:
+        if self._said is None:
+            self._said = await self._judge(message, sender)
+        return self._said
 
 
 def _said(ruled: Ruled | None, refusal: Answer | None, error: Problem | None, case: Case) -> Ruled:

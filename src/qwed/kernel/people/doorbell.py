@@ -1,5 +1,6 @@
 """Long polls: who waits for which action to be settled."""
 
+from collections.abc import Callable
 from threading import Lock
 
 from qwed.waiting import Ticket, announce, done
@@ -12,6 +13,8 @@ class Doorbells:
         self._waiting: dict[str, set[Ticket[None]]] = {}
         self._closing = False
         self._lock = Lock()
+        self.on_ring: Callable[[str], None] = _nobody
+        """Called with what was rung for here, from any thread; must not wait."""
 
     def wait(self, what: str) -> Ticket[None]:
         """A ticket that completes when the bell rings; hand it back with `leave`."""
@@ -36,12 +39,21 @@ class Doorbells:
             self._closing = True
             waiting = [*self._waiting]
         for what in waiting:
-            self.ring(what)
+            self.ring_here(what)
 
     def ring(self, what: str) -> None:
-        """Wake everyone who waits for it."""
+        """Wake everyone who waits for it, and say so."""
+        self.ring_here(what)
+        self.on_ring(what)
+
+    def ring_here(self, what: str) -> None:
+        """Wake everyone who waits for it in this process."""
         with self._lock:
             waiting = self._waiting.pop(what, set())
         for ticket in waiting:
             ticket.complete(None)
         announce(waiting)
+
+
+def _nobody(_what: str) -> None:
+    """Nobody else is told."""

@@ -11,6 +11,7 @@ from qwed.ledger.sequencer import head_from
 from qwed.ledger.verifier import Invalid, read_head
 from qwed.store.protocol import Store
 
+_LOOKS = 50
 _UNREADABLE = (Invalid, IndexError, ValueError, msgspec.DecodeError)
 
 
@@ -21,12 +22,22 @@ class LogDamaged(RuntimeError):
 def require_sound(store: Store, keyring: Keyring) -> None:
     """LogDamaged unless each log ends where its newest head says, which one of our keys has signed."""
     for organisation_id, signature in store.newest_heads():
-        wrong = _wrong(organisation_id, signature, store, keyring)
+        wrong = _still_wrong(organisation_id, signature, store, keyring)
         if wrong is not None:
             raise LogDamaged(
                 f"the log of {organisation_id} {wrong}: run `qwed audit verify` to see what was changed, "
                 "and restore the data directory from a backup"
             )
+
+
+def _still_wrong(organisation_id: str, signature: str | None, store: Store, keyring: Keyring) -> str | None:
+    """What is wrong with a log; where another process made it grow meanwhile, it is looked at once more."""
+    for _ in range(_LOOKS):
+        wrong = _wrong(organisation_id, signature, store, keyring)
+        if wrong is None or not (keyring.refresh() or store.latest_head(organisation_id) != signature):
+            return wrong
+        signature = store.latest_head(organisation_id)
+    return wrong
 
 
 def _wrong(organisation_id: str, signature: str | None, store: Store, keyring: Keyring) -> str | None:

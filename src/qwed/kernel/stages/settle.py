@@ -22,7 +22,7 @@ from qwed.ledger.vault import SubjectKey
 from qwed.store.agent import Agent
 from qwed.store.conduct import Mark, Offence
 from qwed.store.parts import Approval
-from qwed.store.protocol import Activity, Change, Link, Memory, Notice, Settled, Settlement
+from qwed.store.protocol import MOVED, Activity, Change, Link, Memory, Moved, Notice, Settled, Settlement
 from qwed.store.usage import NOTHING, ONE_REQUEST, Charge
 from qwed.words import Decision, ErrorCode, Risk, Status, usd_from
 from qwed.words.clock import rfc3339
@@ -41,6 +41,8 @@ _OF_ITSELF = (
 )
 """Refusals that need no more words than their code has."""
 _REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
+_TRIES = 16
+"""Others may lengthen the same chain each time; whoever is always late is asked to look at everything again."""
 
 
 class Committed(NamedTuple):
@@ -53,31 +55,44 @@ class Committed(NamedTuple):
     settled: Settled
 
 
-async def settle(case: Case, refusal: Answer | None, services: Services) -> Answer:
+async def settle(case: Case, refusal: Answer | None, services: Services) -> Answer | Moved:
     """The final answer, after it is durable."""
     kept = await commit(case, refusal, services)
+    if kept is MOVED:
+        return kept
     answer = _answer_of(case, kept.outcome, kept.settled)
     if not kept.outcome.decision.permits:
         return answer
+    if services.at_stage is not None:
+        services.at_stage("attest")
     return _replace(answer, attestation=_proof_of(case, kept, services))
 
 
-async def commit(case: Case, refusal: Answer | None, services: Services) -> Committed:
+async def commit(case: Case, refusal: Answer | None, services: Services) -> Committed | Moved:
     """Decide for good, and give what was decided once it is durable."""
-    now = services.clock.now()
-    outcome = _outcome_of(case, refusal, services, now)
-    key, text = _subject_of(case, services), payload_of(case, outcome)
-    entry = leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
-    settlement = _settlement_of(case, outcome, entry, key.seal(outcome.activity_id, text), key, now, services)
-    ticket = services.store.settle(settlement)
-    if ticket is ErrorCode.APPROVALS_FULL and expire_of(case.agent, services, now):
-        return await commit(case, refusal, services)
-    if ticket is ErrorCode.CONFLICT:
+    for _ in range(_TRIES):
+        now = services.clock.now()
+        outcome = _outcome_of(case, refusal, services, now)
+        key, text = _subject_of(case, services), payload_of(case, outcome)
+        entry = leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
+        settlement = _settlement_of(case, outcome, entry, key.seal(outcome.activity_id, text), key, now, services)
+        ticket = services.store.settle(settlement)
+        settled = ticket if isinstance(ticket, ErrorCode) else await ticket
+        if isinstance(settled, Settled):
+            return Committed(outcome, entry, settlement.activity.leaf, settled)
+        if settled is MOVED:
+            return settled
+        if not _may_pass_now(case, settled, services, now):
+            refusal = _refuse_late(case, settled, services)
+    return MOVED
+
+
+def _may_pass_now(case: Case, code: ErrorCode, services: Services, now: float) -> bool:
+    """Whether the same decision may stand at the next try."""
+    if code is ErrorCode.CONFLICT:
         # The chain has grown: this attestation is a later link of it.
-        return await commit(case, refusal, services)
-    if isinstance(ticket, ErrorCode):
-        return await commit(case, _refuse_late(case, ticket, services), services)
-    return Committed(outcome, entry, settlement.activity.leaf, await ticket)
+        return True
+    return code is ErrorCode.APPROVALS_FULL and expire_of(case.agent, services, now)
 
 
 def _proof_of(case: Case, kept: Committed, services: Services) -> str | Receipt | None:

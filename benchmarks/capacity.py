@@ -1,0 +1,172 @@
+"""From what a decision costs to how many machines some rate of them needs, and what would break first.
+
+The costs are measured in the same run: processor time of our server and of PostgreSQL, bytes that stay, bytes that go
+through its write-ahead log, and how many decisions a second one log (that is, one organisation) took. The rest is
+arithmetic, on stated assumptions.
+"""
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+
+import qwed
+from benchmarks import traffic
+from benchmarks.measure import figure
+from benchmarks.report import Row, Say, absolute
+from benchmarks.servers import Running, cpu_seconds, qwed_server
+from qwed.gate import Gate
+from tests.support.postgres_server import Postgres
+
+CORES, BUSY = 16, 0.6
+"""A machine, and how busy its cores should be: above that, waiting grows faster than work."""
+DISK_MB = 500
+"""A second that one database writes to its log without falling behind."""
+RATES = (1_000, 100_000, 10_000_000)
+_DECISIONS = 2_000
+
+
+class Cost(NamedTuple):
+    """What one decision costs."""
+
+    server_us: float
+    database_us: float
+    kept_bytes: float
+    log_bytes: float
+    """Of PostgreSQL's write-ahead log."""
+    one_log: float
+    """Decisions a second that one organisation's log took in this run."""
+
+
+class Need(NamedTuple):
+    """What a rate needs."""
+
+    servers: int
+    databases: int
+    logs: int
+    """Organisations among which the decisions must be spread."""
+    terabytes_a_day: float
+    first: str
+    """What would break first on one machine of each kind."""
+
+
+def model(cost: Cost, rate: float) -> Need:
+    """Machines for so many decisions a second."""
+    core_us = 1e6 * CORES * BUSY
+    loads = {
+        "the processors of one server machine": rate * cost.server_us / core_us,
+        "the processors of one database": rate * cost.database_us / core_us,
+        "the write-ahead log of one database": rate * cost.log_bytes / (DISK_MB * 1e6),
+        "the log of one organisation, which grows one batch at a time": rate / cost.one_log,
+    }
+    servers, processors, disk, logs = (max(1, math.ceil(load)) for load in loads.values())
+    worst = max(loads, key=lambda name: loads[name])
+    first = worst if loads[worst] > 1 else "nothing"
+    return Need(servers, max(processors, disk), logs, rate * cost.kept_bytes * 86_400 / 1e12, first)
+
+
+def table(cost: Cost) -> str:
+    """Markdown: one line for each rate."""
+    head = (
+        f"| decisions/s | server machines ({CORES} cores, {BUSY:.0%} busy) | databases | organisations at least "
+        "| TB kept a day | breaks first with one of each |\n|---|---|---|---|---|---|"
+    )
+    needs = ((rate, model(cost, rate)) for rate in RATES)
+    lines = (
+        f"| {rate:,} | {need.servers:,} | {need.databases:,} | {need.logs:,} "
+        f"| {need.terabytes_a_day:,.2f} | {need.first} |"
+        for rate, need in needs
+    )
+    return "\n".join([head, *lines])
+
+
+def rows(rounds: int, say: Say) -> tuple[list[Row], Cost]:
+    """The stages of a decision in process, and what one costs on PostgreSQL."""
+    say("  the stages of a decision")
+    stages = _stages(rounds)
+    say("  a decision on PostgreSQL")
+    cost = _cost(rounds)
+    measured = [
+        absolute("a decision on PostgreSQL, CPU of the server, us", [cost.server_us]),
+        absolute("the same, CPU of PostgreSQL, us", [cost.database_us]),
+        absolute("the same, bytes that stay", [cost.kept_bytes]),
+        absolute("the same, bytes of write-ahead log", [cost.log_bytes]),
+        absolute("the same, one organisation, two workers, decisions/s", [cost.one_log]),
+    ]
+    return [*(absolute(f"stage {name}, us of CPU", values) for name, values in stages.items()), *measured], cost
+
+
+class _Watch:
+    """Adds up the processor time of this thread between the beginning of one stage and the next."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._stage = ""
+        self._since = time.thread_time()
+
+    def reach(self, stage: str) -> None:
+        """What was spent since the last one was spent there."""
+        now = time.thread_time()
+        if self._stage:
+            self.spent[self._stage] = self.spent.get(self._stage, 0.0) + now - self._since
+        self._stage, self._since = stage, now
+
+
+def _stages(rounds: int) -> dict[str, list[float]]:
+    """Microseconds of a decision with a receipt, stage by stage, on average, in a store on disk."""
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder, qwed.open(Path(folder) / "data") as gate:
+        agent = gate.register_agent(name="bench", principal_id="bench", type="autonomous")
+        for number in range(rounds + 1):
+            watch = _Watch()
+            gate.services = replace(gate.services, at_stage=watch.reach)
+            _work(gate, str(agent.agent_id), f"c{number}_", watch)
+            for name, spent in watch.spent.items() if number else ():
+                found.setdefault(name, []).append(spent / _DECISIONS * 1e6)
+    return found
+
+
+def _work(gate: Gate, agent_id: str, talk: str, watch: _Watch) -> None:
+    for n in range(_DECISIONS):
+        action = {"type": "file_read", "target": f"reports/{n % 7}.csv"}
+        context = {"conversation_id": f"{talk}{n // 50}", "step_number": n % 50 + 1}
+        watch.reach("reading the request")
+        answer = gate.verify_action(agent_id, action, context)
+        watch.reach("beside it")
+        if answer.decided != "APPROVED":
+            raise RuntimeError(f"not approved: {dict(answer)}")
+
+
+def _cost(rounds: int) -> Cost:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        postgres = stack.enter_context(Postgres(in_memory=False))
+        address = postgres.database()
+        server = stack.enter_context(qwed_server(Path(folder) / "data", ["--database", address, "--workers", "2"]))
+        agents = [server.register()]
+        traffic.decide(server.place, agents, {})
+        measured = [
+            _costs_of(server, postgres, address, lambda: traffic.decide(server.place, agents, {}).per_second)
+            for _ in range(rounds)
+        ]
+    return Cost(*(figure(list(values)).median for values in zip(*measured, strict=True)))
+
+
+def _costs_of(server: Running, postgres: Postgres, address: str, run: Callable[[], float]) -> Cost:
+    with psycopg.connect(address, autocommit=True) as connection:
+        before = (server.cpu_seconds(), cpu_seconds(postgres.pid), *_bytes(connection))
+        rate = run()
+        after = (server.cpu_seconds(), cpu_seconds(postgres.pid), *_bytes(connection))
+    ours, theirs, kept, logged = ((end - begin) / traffic.REQUESTS for begin, end in zip(before, after, strict=True))
+    return Cost(ours * 1e6, theirs * 1e6, kept, logged, rate)
+
+
+def _bytes(connection: psycopg.Connection[tuple[int, int]]) -> tuple[int, int]:
+    row = connection.execute("SELECT pg_database_size(current_database()), pg_current_wal_lsn() - '0/0'").fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])

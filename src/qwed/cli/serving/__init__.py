@@ -1,0 +1,1 @@
+"""Several servers on one address: a supervisor, and what each of its workers is told."""

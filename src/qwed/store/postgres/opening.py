@@ -1,0 +1,38 @@
+"""A connection to PostgreSQL, or one sentence that says why there is none and repeats no password."""
+
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from qwed.store.postgres.dialect import adapt
+from qwed.store.protocol import Unreachable as Unreachable
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+CONNECT_SECONDS = 5
+"""For whoever waits at a command; the address may say otherwise."""
+
+
+def connected(url: str, *, autocommit: bool = True) -> Connection:
+    """A connection that writes values as SQLite does; Unreachable where there is none."""
+    asked: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "qwed", **read_address(url)}
+    try:
+        connection = psycopg.connect(**asked, autocommit=autocommit)
+    except psycopg.Error as error:
+        raise Unreachable(f"PostgreSQL cannot be reached: {one_line(error)}") from None
+    adapt(connection)
+    return connection
+
+
+def read_address(url: str) -> dict[str, Any]:
+    """What the address says; Unreachable where it is none."""
+    try:
+        return dict(conninfo_to_dict(url))
+    except psycopg.ProgrammingError:
+        # What is wrong with it could be part of its password.
+        raise Unreachable("the address of the database is none: write it as postgresql://user@host/qwed") from None
+
+
+def one_line(error: psycopg.Error) -> str:
+    """What went wrong, as PostgreSQL says it, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__

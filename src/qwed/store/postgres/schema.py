@@ -1,0 +1,53 @@
+"""The tables in PostgreSQL: brought to the newest version by one process at a time, each file in one transaction."""
+
+from qwed.store.migrate import migrations, require_known
+from qwed.store.postgres.locks import MIGRATIONS
+from qwed.store.postgres.opening import Connection
+
+_LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
+_VERSIONS = (
+    "CREATE TABLE IF NOT EXISTS schema_versions "
+    "(number BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
+)
+# Not to_regclass, which goes by what this connection remembers: a table that came while it waited is not there for it.
+_THERE = "SELECT 1 FROM pg_class WHERE relname = 'schema_versions' AND pg_table_is_visible(oid)"
+# Functions keep the path they were made under; what a person's own schema holds must not come before ours.
+_HERE = "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)"
+
+
+def version_of(connection: Connection) -> int:
+    """How far the database is; 0 where it holds no tables of ours."""
+    if connection.execute(_THERE).fetchone() is None:
+        return 0
+    found = connection.execute("SELECT coalesce(max(number), 0) FROM schema_versions").fetchone()
+    return 0 if found is None else int(found[0])
+
+
+def migrate(connection: Connection, upto: int | None = None) -> int:
+    """Bring the database to the newest version (or `upto`) and return it. A newer one than ours is refused.
+
+    The connection commits by itself. One whose version is the newest is only looked at: that needs no right to change
+    tables. Whoever comes second waits, and finds the work done.
+    """
+    known = migrations("postgres")
+    version = version_of(connection)
+    require_known(version, known)
+    for number, script in known:
+        if version < number <= (upto or number):
+            version = _apply(connection, number, script)
+            require_known(version, known)
+    return version
+
+
+def _apply(connection: Connection, number: int, script: str) -> int:
+    """One file, unless somebody else was faster; the version that the database has then."""
+    with connection.transaction():
+        connection.execute(_LOCK)
+        version = version_of(connection)
+        if version >= number:
+            return version
+        connection.execute(_HERE)
+        connection.execute(_VERSIONS)
+        connection.execute(script.encode())
+        connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (number,))
+    return number

@@ -1,0 +1,70 @@
+"""Whether the tables in PostgreSQL are as the migrations make them: columns, keys, checks, triggers and functions.
+
+How they are to be stands in `migrations/postgres/shape.json`, because comparing must not write. What an administrator
+adds beside them, such as an index or a view, is nobody's business; what acts on our tables is.
+"""
+
+import json
+from importlib import resources
+
+from qwed.store.columns import COLUMNS
+from qwed.store.postgres.opening import Connection
+
+_OURS = (
+    "SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') "
+    "AND NOT relispartition AND relname = ANY(%(tables)s)"
+)
+_COLUMNS = f"""
+    SELECT 'column `' || attrelid::regclass || '.' || attname || '`', concat_ws(' ', format_type(atttypid, atttypmod),
+        CASE WHEN attnotnull THEN 'NOT NULL' END, nullif(attidentity::text, ''),
+        (SELECT collname FROM pg_collation c WHERE c.oid = attcollation AND collname != 'default'),
+        (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef d WHERE d.adrelid = attrelid AND d.adnum = attnum))
+    FROM pg_attribute WHERE attrelid IN ({_OURS}) AND attnum > 0 AND NOT attisdropped
+"""  # noqa: S608 - constants
+_CONSTRAINTS = f"""
+    SELECT 'rule of `' || conrelid::regclass || '`: ' || pg_get_constraintdef(oid), convalidated::text
+    FROM pg_constraint WHERE conrelid IN ({_OURS}) AND contype IN ('p', 'u', 'c', 'f') AND conparentid = 0
+"""  # noqa: S608 - constants
+_TRIGGERS = f"""
+    SELECT 'trigger `' || tgname || '` of `' || tgrelid::regclass || '`', concat_ws(' ', tgenabled,
+        regexp_replace(pg_get_triggerdef(oid), '(ON|FUNCTION) [^ ]*[.]', '\\1 ', 'g'))
+    FROM pg_trigger WHERE tgrelid IN ({_OURS} UNION SELECT inhrelid FROM pg_inherits
+        WHERE inhparent = 'activities'::regclass) AND NOT tgisinternal AND tgparentid = 0
+    UNION ALL SELECT 'rewriting `' || rulename || '` of `' || ev_class::regclass || '`', ev_type::text
+    FROM pg_rewrite WHERE ev_class IN ({_OURS})
+"""  # noqa: S608 - constants
+_FUNCTIONS = """
+    SELECT 'function `' || proname || '`', concat_ws(' ', prosecdef::text, md5(prosrc))
+    FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%(functions)s)
+"""
+_INDEXES = """
+    SELECT 'month `' || i.inhrelid::regclass || '`',
+        string_agg(CASE WHEN x.indisunique THEN 'UNIQUE ' ELSE '' END || (
+            SELECT string_agg(attname, ', ' ORDER BY array_position(x.indkey, attnum)) FROM pg_attribute
+            WHERE attrelid = x.indrelid AND attnum = ANY(x.indkey)
+        ), '; ' ORDER BY x.indisunique, x.indkey::text)
+    FROM pg_inherits i JOIN pg_index x ON x.indrelid = i.inhrelid AND x.indisvalid
+    WHERE i.inhparent = 'activities'::regclass GROUP BY i.inhrelid
+"""
+_PARTS = (_COLUMNS, _CONSTRAINTS, _TRIGGERS, _FUNCTIONS)
+_MONTH = "month `activities_other`"
+TABLES = sorted([*COLUMNS, "activities", "tallies", "logs", "schema_versions"])
+FUNCTIONS = ["begin_log", "count_erasure", "grow_logs", "index_month", "make_month", "raise_epoch", "write_batch"]
+
+
+def shape_of(connection: Connection) -> dict[str, str]:
+    """Every part of our tables by its name, and what it says."""
+    names = {"tables": TABLES, "functions": FUNCTIONS}
+    found = [row for part in _PARTS for row in connection.execute(part.encode(), names).fetchall()]
+    return {str(name): str(text) for name, text in [*found, *connection.execute(_INDEXES.encode()).fetchall()]}
+
+
+def altered(connection: Connection) -> list[str]:
+    """The parts that are not as this version makes them, or that act on our tables and are not ours."""
+    made: dict[str, str] = json.loads((resources.files("qwed.store") / "migrations/postgres/shape.json").read_text())
+    kept = shape_of(connection)
+    # Every month is like the one that is always there, with as many indexes more as somebody likes.
+    month = set(made[_MONTH].split("; "))
+    for name in [name for name in kept if name.startswith("month ") and month <= set(kept[name].split("; "))]:
+        kept[name] = made.setdefault(name, made[_MONTH])
+    return sorted(name for name in made | kept if made.get(name) != kept.get(name))

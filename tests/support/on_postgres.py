@@ -1,0 +1,36 @@
+"""What pytest does beside the tests where they run on PostgreSQL."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.chosen import chosen
+
+if TYPE_CHECKING:
+    from tests.support.postgres_server import Databases
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is about SQLite alone, each with its reason."""
+    for item in items:
+        about = item.get_closest_marker("sqlite")
+        if about is not None:
+            item.add_marker(pytest.mark.skip(reason=f"about SQLite: {about.args[0]}"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _databases(postgres: "Databases") -> Iterator[None]:
+    """Servers and gates write to databases from now on."""
+    chosen.server = postgres
+    yield
+    chosen.forget(set())
+    chosen.server = None
+
+
+@pytest.fixture(autouse=True)
+def _own_databases(_databases: None) -> Iterator[None]:
+    """What a test has made is gone after it; what fixtures of a wider scope use was made before."""
+    before = {*chosen.known, *chosen.made}
+    yield
+    chosen.forget(before)

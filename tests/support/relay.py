@@ -1,0 +1,80 @@
+"""A wire to a server that a test can cut: whoever is connected stays so, and hears nothing until it is mended."""
+
+import socket
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+_PIECE = 65_536
+
+
+class Relay:
+    """Listens at a port of its own, and passes on whatever comes, both ways, while it is whole."""
+
+    def __init__(self, port: int) -> None:
+        self._target = ("127.0.0.1", port)
+        self._whole = threading.Event()
+        self._whole.set()
+        self._sockets: list[socket.socket] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, name: str) -> str:
+        """The address of a database in a PostgreSQL at the other end."""
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
+
+    def cut(self) -> None:
+        """Pass nothing on. Connections can still be made, as to a machine that does not answer."""
+        self._whole.clear()
+
+    def mend(self) -> None:
+        """Pass on again, what was held up first: it was never lost."""
+        self._whole.set()
+
+    def close(self) -> None:
+        """Hang up on everybody."""
+        self.mend()
+        for each in (self._listening, *self._sockets):
+            _end(each)
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                near, _address = self._listening.accept()
+                threading.Thread(target=self._connect, args=(near,), daemon=True).start()
+
+    def _connect(self, near: socket.socket) -> None:
+        self._sockets.append(near)
+        self._whole.wait()
+        try:
+            far = socket.create_connection(self._target)
+        except OSError:
+            _end(near)
+            return
+        self._sockets.append(far)
+        threading.Thread(target=self._pass_on, args=(far, near), daemon=True).start()
+        self._pass_on(near, far)
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(_PIECE):
+                self._whole.wait()
+                target.sendall(piece)
+        self._whole.wait()
+        _end(source)
+        _end(target)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def _end(one: socket.socket) -> None:
+    # To close it alone would leave a thread waiting that reads from it.
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()

@@ -1,0 +1,107 @@
+"""Expressions of PromQL, read as far as we use it: what they name, and that they are written right."""
+
+import re
+from dataclasses import dataclass, field
+
+FUNCTIONS = frozenset({"rate", "increase", "histogram_quantile"})
+AGGREGATIONS = frozenset({"sum", "min", "max", "count", "topk"})
+OPERATORS = frozenset({"/", ">", "==", "and"})
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<range>\[(?:\d+[smhd]|\$__rate_interval)\])|(?P<number>\d+(?:\.\d+)?)"""
+    r"""|(?P<word>[A-Za-z_:][A-Za-z0-9_:]*)|(?P<sign>=~|!~|!=|==|[(){},=><*/+-]))"""
+)
+
+
+@dataclass
+class Named:
+    """The metrics an expression names, with the matchers of each, and the labels it groups by."""
+
+    metrics: list[tuple[str, dict[str, tuple[str, str]]]] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+
+
+def read(text: str) -> Named:
+    """What an expression names; AssertionError where it is none."""
+    reader = _Reader(text)
+    reader.expression()
+    assert not reader.left, f"left over: {reader.left}"
+    return reader.named
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.left: list[tuple[str, str]] = []
+        self.named = Named()
+        place = 0
+        while text[place:].strip():
+            found = _TOKEN.match(text, place)
+            assert found is not None, f"unreadable: {text[place:]}"
+            kind = found.lastgroup or ""
+            self.left.append((kind, found[kind]))
+            place = found.end()
+
+    def take(self, *expected: str) -> str:
+        assert self.left, f"something is missing: {expected}"
+        kind, text = self.left.pop(0)
+        assert not expected or text in expected or kind in expected, f"{text} where {expected} should stand"
+        return text
+
+    def sees(self, *texts: str) -> bool:
+        return bool(self.left) and (self.left[0][1] in texts or self.left[0][0] in texts)
+
+    def expression(self) -> None:
+        self.operand()
+        while self.sees(*OPERATORS):
+            self.take()
+            self.operand()
+
+    def operand(self) -> None:
+        if self.sees("number"):
+            self.take()
+        elif self.sees("("):
+            self.inside()
+        else:
+            self.call(self.take("word"))
+
+    def call(self, word: str) -> None:
+        if word in AGGREGATIONS:
+            if self.sees("by"):
+                self.take()
+                self.labels()
+            self.inside()
+        elif word in FUNCTIONS:
+            self.inside()
+        else:
+            assert not self.sees("("), f"unknown function {word}"
+            self.named.metrics.append((word, self.matchers()))
+            if self.sees("range"):
+                self.take()
+
+    def inside(self) -> None:
+        self.take("(")
+        self.expression()
+        while self.sees(","):
+            self.take()
+            self.expression()
+        self.take(")")
+
+    def labels(self) -> None:
+        self.take("(")
+        self.named.groups.append(self.take("word"))
+        while self.sees(","):
+            self.take()
+            self.named.groups.append(self.take("word"))
+        self.take(")")
+
+    def matchers(self) -> dict[str, tuple[str, str]]:
+        found: dict[str, tuple[str, str]] = {}
+        if not self.sees("{"):
+            return found
+        self.take("{")
+        while not self.sees("}"):
+            label = self.take("word")
+            found[label] = (self.take("=", "!=", "=~", "!~"), self.take("string")[1:-1])
+            if not self.sees("}"):
+                self.take(",")
+        self.take("}")
+        return found

@@ -1,0 +1,218 @@
+"""The dashboard, the scrape and the alerts: each names what we export, and is written as its reader wants it."""
+
+import re
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+from qwed.api.metrics import FAMILIES, OUTCOMES, SECONDS, SPANS
+from qwed.api.routes import ROUTES
+from qwed.words import Decision, ErrorCode, Status
+from tests.support.server import Server
+from tests.unit.deploy import promql
+from tests.unit.deploy.files import DEPLOY, DURATION, TEXT, TEXTS, WORDS, dashboard, document, record, several
+
+ADDED = {"job", "instance"}
+"""Labels that Prometheus adds to every sample."""
+
+
+def exported() -> dict[str, set[str]]:
+    """Every name that can be asked for, with its labels."""
+    process = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=process)
+    names = {sample.name for family in process.collect() for sample in family.samples}
+    known = {name: set(row.labels) for name, row in FAMILIES.items()} | {name: set[str]() for name in names}
+    return known | {f"{SECONDS}_bucket": {"route", "le"}, f"{SECONDS}_count": {"route"}, "up": set()}
+
+
+EXPORTED = exported()
+VALUES: dict[str, set[str]] = {
+    "decision": set(Decision),
+    "code": {row.code for row in ErrorCode} | {"none"},
+    "route": {row.path for row in ROUTES},
+    "outcome": {*OUTCOMES, *SPANS, "published"},
+    "status": {"500", "503"} | {status.on_agent_wire for status in Status},
+    "job": {"qwed", "$job"},
+    "instance": {"$instance"},
+}
+
+
+def targets() -> list[tuple[str, str, str]]:
+    return [
+        (panel["title"], target["expr"], target["legendFormat"])
+        for panel in dashboard()["panels"]
+        for target in panel.get("targets", ())
+    ]
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in document("prometheus/qwed.rules.yml")["groups"] for rule in group["rules"]]
+
+
+def require_exported(expression: str) -> set[str]:
+    """The labels that what comes out may have."""
+    named = promql.read(expression)
+    assert named.metrics
+    for metric, matchers in named.metrics:
+        assert metric in EXPORTED, metric
+        assert set(matchers) <= EXPORTED[metric] | ADDED, (metric, matchers)
+        for label, (sign, text) in matchers.items():
+            wanted = text if sign in ("=~", "!~") and not text.startswith("$") else re.escape(text)
+            assert any(re.fullmatch(wanted, value) for value in VALUES[label]), (label, text)
+    carried = set.union(*(EXPORTED[metric] for metric, _ in named.metrics)) | ADDED
+    assert set(named.groups) <= carried, expression
+    return set(named.groups) if named.groups else carried
+
+
+def test_each_expression_of_the_dashboard_names_what_we_export() -> None:
+    assert len(targets()) > 30
+    for title, expression, legend in targets():
+        labels = require_exported(expression)
+        assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= labels, title
+
+
+def test_the_dashboard_shows_every_metric() -> None:
+    shown = {metric for _, expression, _ in targets() for metric, _ in promql.read(expression).metrics}
+    assert {*FAMILIES, f"{SECONDS}_bucket"} <= shown
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "sum(rate(qwed_decisions_total[5m])",
+        "sum by decision (rate(qwed_decisions_total[5m]))",
+        "rate(qwed_decisions_total[5])",
+        "frobnicate(qwed_decisions_total)",
+        'qwed_decisions_total{decision="APPROVED"',
+        'qwed_decisions_total{colour="red"}',
+        'qwed_decisions_total{code="QWED-AGENT-999"}',
+        "qwed_decision_total",
+        "sum by (route) (qwed_decisions_total)",
+        "qwed_decisions_total qwed_decisions_total",
+        "",
+    ],
+)
+def test_an_expression_that_is_wrong_is_seen(broken: str) -> None:
+    with pytest.raises((AssertionError, KeyError)):
+        require_exported(broken)
+
+
+PANEL = {
+    "type": "object",
+    "required": ["id", "type", "title", "gridPos"],
+    "properties": {
+        "id": {"type": "integer", "minimum": 1},
+        "type": {"enum": ["row", "stat", "timeseries"]},
+        "title": TEXT,
+        "gridPos": record(
+            "x y w h",
+            x={"type": "integer", "minimum": 0, "maximum": 23},
+            y={"type": "integer", "minimum": 0},
+            w={"type": "integer", "minimum": 1, "maximum": 24},
+            h={"type": "integer", "minimum": 1},
+        ),
+        "targets": {"type": "array", "items": {"type": "object", "required": ["refId", "expr", "datasource"]}},
+    },
+    "if": {"not": {"properties": {"type": {"const": "row"}}}},
+    "then": {"required": ["targets", "datasource", "fieldConfig", "options"]},
+}
+BOARD = {
+    "type": "object",
+    "required": ["uid", "title", "schemaVersion", "panels", "templating", "time", "annotations", "tags", "refresh"],
+    "properties": {
+        "uid": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,40}$"},
+        "schemaVersion": {"type": "integer", "minimum": 36},
+        "panels": {"type": "array", "items": PANEL},
+        "templating": record("list", list=several({"type": "object", "required": ["name", "type", "query"]})),
+    },
+}
+
+
+def test_the_dashboard_is_one() -> None:
+    board = dashboard()
+    jsonschema.validate(board, BOARD)
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(ids) == len(set(ids))
+    names = {variable["name"] for variable in board["templating"]["list"]}
+    text = (DEPLOY / "grafana" / "qwed.json").read_text()
+    assert set(re.findall(r"\$\{?(\w+)\}?", text)) - {"__rate_interval"} == names
+    # Wherever it is put, it brings no data source of somebody else's along, and no id of a board that is there.
+    assert set(re.findall(r'"uid": "([^"]*)"', text)) == {"${datasource}", "qwed"}
+    assert "id" not in board
+
+
+def test_no_panel_lies_on_another() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard()["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24, panel["title"]
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+RULE = record(
+    "alert expr labels annotations",
+    alert={"type": "string", "pattern": "^Qwed[A-Za-z]+$"},
+    expr=TEXT,
+    labels=record("severity", severity={"enum": ["critical", "warning", "info"]}),
+    annotations=record("summary description", summary=TEXT, description=TEXT),
+    **{"for": DURATION},
+)
+
+
+def test_each_alert_is_one_and_names_what_we_export() -> None:
+    jsonschema.validate(
+        document("prometheus/qwed.rules.yml"),
+        record("groups", groups=several(record("name rules", name=TEXT, rules=several(RULE)))),
+    )
+    names = [rule["alert"] for rule in rules()]
+    assert len(names) == len(set(names))
+    for rule in rules():
+        labels = require_exported(rule["expr"])
+        assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["description"])) <= labels, rule["alert"]
+
+
+def test_whatever_the_page_of_metrics_calls_worth_an_alert_has_one() -> None:
+    page = (DEPLOY.parent / "docs" / "metrics.md").read_text().split("## Worth an alert")[1]
+    worth = set(re.findall(r"^\| `(qwed_\w+)", page, re.MULTILINE))
+    assert worth
+    assert worth <= {metric for rule in rules() for metric, _ in promql.read(rule["expr"]).metrics}
+
+
+SCRAPE = record(
+    "job_name static_configs http_headers",
+    job_name=TEXT,
+    metrics_path={"const": "/metrics"},
+    scheme={"enum": ["http", "https"]},
+    scrape_timeout=DURATION,
+    http_headers={"type": "object", "additionalProperties": record("files", files=TEXTS)},
+    static_configs=several(record("targets", targets=TEXTS, labels=WORDS)),
+)
+PROMETHEUS = record(
+    "scrape_configs",
+    **{"global": record(scrape_interval=DURATION, evaluation_interval=DURATION)},
+    rule_files=TEXTS,
+    scrape_configs=several(SCRAPE),
+)
+
+
+def test_the_scrape_is_one_and_its_rules_lie_beside_it() -> None:
+    config = document("prometheus/prometheus.yml")
+    jsonschema.validate(config, PROMETHEUS)
+    assert all((DEPLOY / "prometheus" / name).exists() for name in config["rule_files"])
+    [scrape] = config["scrape_configs"]
+    assert f'up{{job="{scrape["job_name"]}"}}' in rules()[0]["expr"]
+
+
+def test_a_scrape_as_it_is_written_is_answered(server: Server) -> None:
+    [scrape] = document("prometheus/prometheus.yml")["scrape_configs"]
+    [header] = scrape["http_headers"]
+    # Prometheus takes the file without the blanks around it.
+    headers = {header: (server.data_dir / "owner.key").read_text().strip()}
+    answer = httpx.get(server.base_url + scrape["metrics_path"], headers=headers, timeout=30)
+    assert (answer.status_code, answer.headers["content-type"].split(";")[0]) == (200, "text/plain")
+    assert httpx.get(server.base_url + scrape["metrics_path"], timeout=30).status_code == 401

@@ -1,0 +1,217 @@
+"""PostgreSQL has the tables that SQLite has, and is brought up by one process at a time."""
+
+import multiprocessing
+import sqlite3
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from qwed.store.migrate import NewerDatabase, migrations
+from qwed.store.migrate import migrate as migrate_sqlite
+from qwed.store.postgres import schema
+from qwed.store.postgres.schema import migrate, version_of
+from tests.support.postgres_server import Databases
+
+Connection = psycopg.Connection[Any]
+NEWEST = migrations("postgres")[-1][0]
+TYPES = {"INTEGER": "bigint", "REAL": "double precision", "TEXT": "text", "BLOB": "bytea"}
+OF_POSTGRES = {
+    *(("organisations", name) for name in ("epoch", "erasures", "rowid")),
+    ("keys", "rowid"),
+    ("usage", "version"),
+}
+"""Columns that SQLite has no need of, or without being told."""
+OWN_TABLES = {"logs", "schema_versions"}
+
+
+@pytest.fixture(scope="module")
+def sqlite() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate_sqlite(connection)
+    yield connection
+    connection.close()
+
+
+def _tables(sqlite: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in sqlite.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")]
+
+
+def _columns(connection: Connection, table: str) -> list[tuple[str, str, bool]]:
+    found = connection.execute(
+        "SELECT column_name, data_type, is_nullable = 'NO' FROM information_schema.columns "
+        "WHERE table_name = %s ORDER BY ordinal_position",
+        (table,),
+    )
+    return [row for row in found.fetchall() if (table, row[0]) not in OF_POSTGRES]
+
+
+# The tables
+
+
+def test_there_are_the_same_tables(connection: Connection, sqlite: sqlite3.Connection) -> None:
+    found = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition "
+        "AND relnamespace = 'public'::regnamespace"
+    ).fetchall()
+    assert {row[0] for row in found} - OWN_TABLES == set(_tables(sqlite))
+
+
+def test_every_table_has_the_same_columns_in_the_same_order(connection: Connection, sqlite: sqlite3.Connection) -> None:
+    for table in _tables(sqlite):
+        kept = [
+            (name, TYPES[kind], bool(required or primary))
+            for _place, name, kind, required, _default, primary in sqlite.execute(f"PRAGMA table_info({table})")
+        ]
+        assert _columns(connection, table) == kept, table
+
+
+def test_every_row_is_found_by_the_same_key(connection: Connection, sqlite: sqlite3.Connection) -> None:
+    keys = (
+        "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
+        "WHERE i.indrelid = %s::regclass AND i.indisprimary ORDER BY array_position(i.indkey, a.attnum)"
+    )
+    for table in set(_tables(sqlite)) - {"activities"}:
+        columns = sqlite.execute(f"PRAGMA table_info({table})").fetchall()
+        primary = [row[1] for row in sorted(columns, key=lambda row: row[5]) if row[5]]
+        assert [row[0] for row in connection.execute(keys, (table,))] == primary, table
+
+
+def test_every_index_of_sqlite_has_one_beside_it(connection: Connection, sqlite: sqlite3.Connection) -> None:
+    """By the columns it begins with, and by what it leaves out."""
+    kept = connection.execute(
+        "SELECT regexp_replace(tablename, '_other$', ''), "
+        "replace(regexp_replace(indexdef, '.* USING btree \\((.*?)\\).*', '\\1'), '\"', ''), "
+        "indexdef LIKE '% WHERE %' FROM pg_indexes WHERE schemaname = 'public'"
+    ).fetchall()
+    for table in _tables(sqlite):
+        for _place, name, _unique, _origin, partial in sqlite.execute(f"PRAGMA index_list({table})").fetchall():
+            columns = ", ".join(row[2] for row in sqlite.execute(f"PRAGMA index_info({name})"))
+            assert any(
+                where == table and indexed.startswith(columns) and (bool(partial) or not some)
+                for where, indexed, some in kept
+            ), (table, columns)
+
+
+def test_text_that_is_looked_for_or_ordered_is_compared_byte_by_byte(connection: Connection) -> None:
+    found = connection.execute(
+        "SELECT DISTINCT t.relname, a.attname FROM pg_index i "
+        "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
+        "JOIN pg_class t ON t.oid = i.indrelid JOIN pg_collation c ON c.oid = a.attcollation "
+        "WHERE t.relnamespace = 'public'::regnamespace AND c.collname != 'C'"
+    ).fetchall()
+    assert found == []
+
+
+# Bringing up
+
+
+def test_an_empty_database_is_brought_up_once(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        assert version_of(connection) == 0
+        assert migrate(connection) == NEWEST
+        assert migrate(connection) == version_of(connection) == NEWEST
+        assert connection.execute("SELECT count(*) FROM schema_versions").fetchone() == (NEWEST,)
+
+
+def test_a_newer_database_is_refused_by_name(connection: Connection) -> None:
+    connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST + 1,))
+    with pytest.raises(NewerDatabase, match=f"at version {NEWEST + 1}, newer than this qwed \\({NEWEST}\\)"):
+        migrate(connection)
+
+
+def _bring_up(url: str, together: Any) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        together.wait(30)
+        return migrate(connection)
+
+
+def test_two_processes_that_start_at_once_bring_it_up_once(database: str) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Manager() as manager, spawn.Pool(2) as pool:
+        together = manager.Barrier(2)
+        found = pool.starmap(_bring_up, [(database, together)] * 2)
+    assert found == [NEWEST] * 2
+    with psycopg.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM schema_versions").fetchone() == (NEWEST,)
+
+
+def test_whoever_comes_second_waits_for_the_first(database: str) -> None:
+    with psycopg.connect(database) as first, psycopg.connect(database, autocommit=True) as second:
+        first.execute(schema._LOCK)
+        done: list[int] = []
+        other = threading.Thread(target=lambda: done.append(migrate(second)))
+        other.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while first.execute(waiting).fetchone() == (0,):
+            assert other.is_alive(), "it did not wait"
+        assert version_of(first) == 0
+        first.rollback()
+        other.join(30)
+    assert done == [NEWEST]
+
+
+def test_a_newer_version_that_comes_while_one_waits_is_refused(database: str) -> None:
+    with psycopg.connect(database) as first, psycopg.connect(database, autocommit=True) as second:
+        first.execute(schema._LOCK)
+        first.execute(schema._VERSIONS)
+        first.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST + 1,))
+        refused: list[NewerDatabase] = []
+
+        def bring_up() -> None:
+            try:
+                migrate(second)
+            except NewerDatabase as error:
+                refused.append(error)
+
+        other = threading.Thread(target=bring_up)
+        other.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        while first.execute(waiting).fetchone() == (0,):
+            assert other.is_alive(), "it did not wait"
+        first.commit()
+        other.join(30)
+        assert len(refused) == 1
+
+
+@pytest.mark.parametrize("cut", ["an error", "the connection"])
+def test_a_crash_inside_leaves_the_version_before_it(database: str, monkeypatch: pytest.MonkeyPatch, cut: str) -> None:
+    ends = {"an error": "SELECT 1 / 0;", "the connection": "SELECT pg_terminate_backend(pg_backend_pid());"}
+    known = migrations("postgres")
+    broken = [*known[:-1], (known[-1][0], f"{known[-1][1]}\n{ends[cut]}")]
+    with monkeypatch.context() as patch, psycopg.connect(database, autocommit=True) as connection:
+        patch.setattr(schema, "migrations", lambda _kind: broken)
+        with pytest.raises(psycopg.Error):
+            migrate(connection)
+    with psycopg.connect(database, autocommit=True) as connection:
+        assert version_of(connection) == known[-1][0] - 1
+        tables = "SELECT count(*) FROM pg_class WHERE relname = 'activities'"
+        assert connection.execute(tables).fetchone() == (0,)
+        assert migrate(connection) == NEWEST
+
+
+def test_who_may_not_change_tables_may_start_on_those_that_are_there(connection: Connection, tables: str) -> None:
+    connection.execute("DROP ROLE IF EXISTS qwed_plain")
+    connection.execute("CREATE ROLE qwed_plain LOGIN")
+    connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO qwed_plain")
+    with psycopg.connect(tables, user="qwed_plain", autocommit=True) as plain:
+        assert migrate(plain) == NEWEST
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            plain.execute("CREATE TABLE public.mine (x INT)")
+    connection.execute("DROP OWNED BY qwed_plain")
+    connection.execute("DROP ROLE qwed_plain")
+
+
+def test_the_tables_lie_where_the_path_says(postgres: Databases, database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA of_qwed")
+    with psycopg.connect(database, autocommit=True, options="-c search_path=of_qwed") as connection:
+        migrate(connection)
+        assert connection.execute("SELECT make_month(0)").fetchone() == (True,)
+    with psycopg.connect(database, autocommit=True) as elsewhere:
+        assert version_of(elsewhere) == 0
+        assert elsewhere.execute("SELECT of_qwed.make_month(86400 * 40)").fetchone() == (True,)
+        found = elsewhere.execute("SELECT DISTINCT schemaname FROM pg_tables WHERE tablename LIKE 'activities%'")
+        assert found.fetchall() == [("of_qwed",)]

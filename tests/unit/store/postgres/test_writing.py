@@ -1,0 +1,246 @@
+"""A batch is written as a whole or not at all, and whoever waits is told which, whatever becomes of the connection."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from qwed.store.parts import ToolChanged
+from qwed.store.postgres import freshening, lines, writing
+from qwed.store.postgres import store as shared
+from qwed.store.postgres.lines import Patience
+from qwed.store.protocol import MOVED, Memory, Reservation, Settled, Settlement, StoreError, Wanted
+from qwed.words import Decision
+from tests.support.clock import HandClock
+from tests.support.postgres_server import Postgres, named_by
+from tests.support.postgres_wire import Wire
+from tests.support.stores import CENT, ORGANISATION, SharedShop, agent_of, owner_key
+from tests.support.waiting import wait_for
+
+
+@pytest.fixture
+def one(empty: str) -> Iterator[SharedShop]:
+    shop = SharedShop(empty, HandClock())
+    shop.register(agent_of())
+    yield shop
+    shop.store.close()
+
+
+def _agent(shop: SharedShop) -> Any:
+    return shop.store.find_agent("agent_1")
+
+
+def _walked(shop: SharedShop, step: int, **more: Any) -> Settlement:
+    """A decision that is about to be written."""
+    reservation = shop.reserve(_agent(shop), step, f"c{step}")
+    assert isinstance(reservation, Reservation)
+    assert shop.store.hold(reservation, CENT, shop.hands.now) is None
+    return shop.settlement(_agent(shop), reservation, charge=CENT, **more)
+
+
+def _decided(shop: SharedShop, step: int, **more: Any) -> Any:
+    """A decision on its way."""
+    return shop.store.settle(_walked(shop, step, **more))
+
+
+def _leaves(shop: SharedShop) -> list[int]:
+    return [row[0] for row in shop.store._all("SELECT log_index FROM activities ORDER BY log_index", ())]
+
+
+# What cannot be written
+
+
+def test_one_that_cannot_be_written_leaves_the_others_of_its_batch(one: SharedShop) -> None:
+    with one.stopped():
+        first = _decided(one, 1)
+        tickets = [_decided(one, step, subject_id="sub_nobody" if step == 4 else None) for step in range(2, 7)]
+    assert isinstance(first.block(30), Settled)
+    with pytest.raises(StoreError, match="foreign key"):
+        tickets.pop(2).block(30)
+    assert [ticket.block(30).log_index for ticket in tickets] == [1, 2, 3, 4]
+    assert _leaves(one) == [0, 1, 2, 3, 4]
+    assert one.spent(_agent(one)).cost_day == 5 * CENT.cost
+
+
+def test_one_whose_decision_is_surprised_leaves_the_others(one: SharedShop) -> None:
+    def surprise(_settled: Settled) -> bytes:
+        raise RuntimeError("surprise")
+
+    with one.stopped():
+        first = _decided(one, 1)
+        bad = _decided(one, 2, memory=Memory("k", "hash", surprise, 9e9))
+        last = _decided(one, 3)
+    with pytest.raises(RuntimeError, match="surprise"):
+        bad.block(30)
+    assert [ticket.block(30).log_index for ticket in (first, last)] == [0, 1]
+
+
+@pytest.mark.parametrize(("circles", "written"), [(1, True), (2, True), (3, False)])
+def test_a_circle_that_postgresql_breaks_is_tried_again(one: SharedShop, circles: int, written: bool) -> None:
+    with psycopg.connect(one.url, autocommit=True) as outside:
+        outside.execute("CREATE SEQUENCE circles")
+        breaks = f"IF nextval('circles') <= {circles} THEN RAISE deadlock_detected; END IF; RETURN NULL;"
+        outside.execute(f"CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {breaks} END$$".encode())
+        outside.execute("CREATE TRIGGER break AFTER INSERT ON heads EXECUTE FUNCTION break()")
+        try:
+            ticket = _decided(one, 1)
+            if written:
+                assert ticket.block(30).log_index == 0
+            else:
+                with pytest.raises(StoreError, match="could not write"):
+                    ticket.block(30)
+        finally:
+            outside.execute("DROP FUNCTION break CASCADE")
+            outside.execute("DROP SEQUENCE circles")
+    assert _leaves(one) == [0] * written
+    assert one.commit(_agent(one), 2, "after").log_index == int(written)
+
+
+def test_what_is_refused_writes_nothing_and_costs_no_place(one: SharedShop) -> None:
+    other = one.beside()
+    walked = [(shop, _walked(shop, 1)) for shop in (one, other)]
+    outcomes = [shop.outcome(shop.store.settle(settlement)) for shop, settlement in walked]
+    assert outcomes.count(MOVED) == 1
+    assert _leaves(one) == [0]
+    other.store.close()
+
+
+def test_of_two_decisions_of_one_batch_the_second_stands_on_the_first(one: SharedShop) -> None:
+    agent = _agent(one)
+    with one.stopped():
+        held = _decided(one, 9)
+        early, late = (one.reserve(agent, step, "c") for step in (1, 2))
+        assert isinstance(early, Reservation)
+        assert isinstance(late, Reservation)
+        second = one.store.settle(one.settlement(agent, late))
+        first = one.store.settle(one.settlement(agent, early))
+    held.block(30)
+    assert isinstance(second.block(30), Settled)
+    assert first.block(30) is MOVED
+
+
+def test_months_are_made_ahead_by_whoever_leads(one: SharedShop) -> None:
+    found = one.store._all("SELECT relname FROM pg_class WHERE relname ~ '^activities_2[0-9]+_[0-9]+$'", ())
+    assert len(found) >= 3
+
+
+# A connection that is lost
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Postgres]:
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(own: Postgres, template: str) -> Iterator[SharedShop]:
+    found = SharedShop(own.database(), HandClock())
+    found.register(agent_of())
+    yield found
+    found.store.close()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_batch_whose_answer_was_lost_is_looked_for(own: Postgres, when: str) -> None:
+    with Wire(str(own.home)) as wire:
+        shop = SharedShop(wire.url(named_by(own.database())), HandClock())
+        shop.register(agent_of())
+        _decided(shop, 1).block(30)
+        wire.cut_at_commit(when)
+        ticket = _decided(shop, 2)
+        if when == "after":
+            assert ticket.block(30).log_index == 1
+            assert ticket.result().placed.index == 1
+        else:
+            with pytest.raises(StoreError, match="could not write"):
+                ticket.block(30)
+        assert wire.cuts == 1
+        wait_for(lambda: not shop.store._lines.away)
+        assert shop.spent(_agent(shop)).cost_day == (2 if when == "after" else 1) * CENT.cost
+        third = _decided(shop, 3).block(30)
+        assert _leaves(shop) == list(range(third.log_index + 1))
+        shop.store.close()
+
+
+def test_after_a_crash_of_the_server_everything_goes_on(own: Postgres, shop: SharedShop) -> None:
+    _decided(shop, 1).block(30)
+    own.restart_immediate()
+    wait_for(lambda: _is_back(shop))
+    assert _decided(shop, 2).block(30).log_index == 1
+    assert [entry.log_index for entry in shop.store.entries(ORGANISATION, 0, 9)] == [0, 1]
+    wait_for(shop.store.leads)
+
+
+def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served_again(
+    own: Postgres, shop: SharedShop
+) -> None:
+    shop.freshen()
+    walked = _walked(shop, 1)
+    own.stop()
+    try:
+        with pytest.raises(StoreError, match="cannot be reached"):
+            shop.freshen()
+        assert shop.store._lines.away
+        for ask in (shop.freshen, lambda: shop.store.settle(walked), lambda: shop.store.spent("agent_1", 0.0)):
+            with pytest.raises(StoreError, match="away"):
+                ask()
+    finally:
+        own.start()
+    wait_for(lambda: _is_back(shop))
+    assert shop.outcome(shop.store.settle(walked)).log_index == 0
+    assert shop.store.find_agent("agent_1") == agent_of()
+
+
+def _is_back(shop: SharedShop) -> bool:
+    try:
+        shop.freshen()
+    except StoreError:
+        return False
+    return True
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits longer than a moment."""
+    short = Patience(0.3, 0.1, 1)
+    for module, name in ((shared, "ASKING"), (freshening, "ASKING"), (writing, "WRITING")):
+        monkeypatch.setattr(module, name, short)
+    monkeypatch.setattr(lines, "_MARGIN", 0.1)
+    monkeypatch.setattr(writing, "FIND_OUT_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_hangs_holds_nobody_up_for_long(own: Postgres, shop: SharedShop) -> None:
+    _decided(shop, 1).block(30)
+    shop.freshen()
+    walked = _walked(shop, 2)
+    own.freeze()
+    try:
+        asked, decided = shop.store.freshen(Wanted(agent_id="agent_1")), shop.store.settle(walked)
+        for ticket in (asked, decided):
+            with pytest.raises(StoreError):
+                ticket.block(30)
+        with pytest.raises(StoreError, match="away"):
+            shop.store.spent("agent_1", 0.0)
+    finally:
+        own.thaw()
+    wait_for(lambda: not shop.store._lines.away)
+    shop.freshen()
+    index = _decided(shop, 3).block(30).log_index
+    assert _leaves(shop) == list(range(index + 1))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_whoever_holds_a_log_for_ever_stops_its_batches_and_no_others(one: SharedShop) -> None:
+    one.store.add_organisation("org_2", "second", 1.0, owner_key("key_2", "org_2", "qwed_live_b")).block(30)
+    with psycopg.connect(one.url) as other:
+        other.execute("SELECT 1 FROM logs WHERE organisation_id = 'org_1' FOR UPDATE")
+        with pytest.raises(StoreError, match="lock timeout"):
+            _decided(one, 1).block(30)
+        change = one.change_of(ToolChanged("org_2", "t", b"1"), agent_id="", organisation_id="org_2")
+        assert one.outcome(one.store.change(change)).log_index == 0
+    kept = one.settle(_agent(one), None, Decision.DENIED)
+    assert isinstance(kept, Settled)
+    assert kept.log_index == 0

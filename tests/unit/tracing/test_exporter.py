@@ -1,0 +1,207 @@
+"""Spans on their way to a collector that is there, away, deaf, slow or choosy: nobody who decides waits for it."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from qwed.tracing.collector import Collector as Sender
+from qwed.tracing.exporter import BATCH, TRIES, Exporter
+from qwed.tracing.trace import Finished
+from tests.support.collectors import Collector, spans_in
+from tests.support.receivers import (
+    LOOPBACK,
+    PATIENCE,
+    Behaviour,
+    Receiver,
+    answering,
+    dead_port,
+    deaf,
+    dripping,
+    redirecting,
+    saying,
+    silent,
+)
+
+QUICK = 0.01
+SECRET = "Bearer hunter2"
+LOG = logging.getLogger("qwed.tests.traces")
+
+Start = Callable[..., Exporter]
+
+
+def request(name: str = "GET /agents") -> Finished:
+    return Finished(name, None, 1, 2, False, {"http.response.status_code": 200}, (("authenticate", 1),))
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[Exporter] = []
+
+    def begin(url: str, **how: float) -> Exporter:
+        exporter = Exporter(Sender(url, {"authorization": SECRET}), "1.2", LOG, **{"pause": QUICK, **how})  # type: ignore[arg-type]
+        exporter.start()
+        started.append(exporter)
+        return exporter
+
+    yield begin
+    for exporter in started:
+        exporter.close(PATIENCE)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+def test_what_is_put_in_is_sent_with_the_headers_and_without_being_asked(start: Start, collector: Collector) -> None:
+    exporter = start(collector.url)
+    exporter.put(request())
+    heard = collector.receiver.next()
+    assert heard.line == "POST /v1/traces HTTP/1.1"
+    assert (heard.headers["authorization"], heard.headers["content-type"]) == (SECRET, "application/x-protobuf")
+    assert [span.name for span in spans_in(heard.body)] == ["GET /agents", "authenticate"]
+    exporter.close(PATIENCE)
+    assert (exporter.exported, exporter.dropped) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", "POST /v1/traces HTTP/1.1"),
+        ("/", "POST /v1/traces HTTP/1.1"),
+        ("/otlp/", "POST /otlp/v1/traces HTTP/1.1"),
+        ("/v1/traces", "POST /v1/traces HTTP/1.1"),
+    ],
+)
+def test_the_path_of_an_endpoint_is_where_traces_lie(start: Start, collector: Collector, path: str, line: str) -> None:
+    start(collector.url + path).put(request())
+    assert collector.receiver.next().line == line
+
+
+def test_many_are_sent_in_batches_and_in_their_order(start: Start, collector: Collector) -> None:
+    exporter = start(collector.url, pause=60)
+    for number in range(BATCH):
+        exporter.put(request(str(number)))
+    exporter.close(PATIENCE)
+    spans = collector.spans()
+    assert [span.name for span in spans if span.name != "authenticate"] == [str(number) for number in range(BATCH)]
+    assert max(len(spans_in(heard.body)) for heard in collector.heard) <= BATCH + 1
+    assert (exporter.exported, exporter.dropped) == (2 * BATCH, 0)
+
+
+def test_the_end_sends_what_is_left(start: Start, collector: Collector) -> None:
+    exporter = start(collector.url, pause=60)
+    exporter.put(request())
+    exporter.close(PATIENCE)
+    assert len(collector.spans()) == 2
+    exporter.put(request())
+    assert (exporter.exported, exporter.dropped) == (2, 2)
+
+
+def test_nobody_there_is_said_once_and_counted(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    exporter = start(f"http://{LOOPBACK}:{dead_port()}", pause=60)
+    with caplog.at_level(logging.INFO):
+        for _ in range(2 * BATCH):
+            exporter.put(request())
+        exporter.close(PATIENCE)
+    assert (exporter.exported, exporter.dropped) == (0, 4 * BATCH)
+    assert [record.getMessage() for record in caplog.records] == [
+        "traces are not taken, and dropped until they are: ConnectionRefusedError"
+    ]
+
+
+def test_one_that_never_answers_keeps_the_end_waiting_no_longer_than_it_is_told(start: Start) -> None:
+    with deaf() as port:
+        exporter = start(f"http://{LOOPBACK}:{port}")
+        exporter.put(request())
+        exporter.close(0.05)
+    assert (exporter.exported, exporter.dropped) == (0, 2)
+
+
+def test_what_finds_no_room_is_dropped_and_what_waits_is_kept(start: Start) -> None:
+    heard = Receiver(silent)
+    exporter = start(heard.url("", scheme="http"), room=6)
+    exporter.put(request())
+    heard.next()
+    # The first is on its way and nobody takes it; there is room for two more, and they wait.
+    for _ in range(5):
+        exporter.put(request())
+    assert (exporter.exported, exporter.dropped) == (0, 6)
+    exporter.close(0.05)
+    assert (exporter.exported, exporter.dropped) == (0, 12)
+    heard.close()
+
+
+def test_a_slow_one_is_waited_for(start: Start) -> None:
+    slow = Collector(dripping("HTTP/1.1 200 Fine\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", 0.001))
+    exporter = start(slow.url)
+    exporter.put(request())
+    exporter.close(PATIENCE)
+    assert (exporter.exported, exporter.dropped) == (2, 0)
+    slow.close()
+
+
+def test_one_that_has_no_time_is_asked_again(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    busy = Collector(answering(503, 429, 200))
+    exporter = start(busy.url)
+    with caplog.at_level(logging.INFO):
+        exporter.put(request())
+        bodies = [busy.receiver.next().body for _ in range(TRIES)]
+        exporter.close(PATIENCE)
+    assert len(set(bodies)) == 1
+    assert (exporter.exported, exporter.dropped) == (2, 0)
+    assert [record.getMessage() for record in caplog.records] == [
+        "traces are not taken, and dropped until they are: status 503",
+        "traces are taken again",
+    ]
+    busy.close()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        (answering(400), "status 400"),
+        (answering(401), "status 401"),
+        (redirecting(307, "http://127.0.0.1:9/elsewhere"), "status 307"),
+    ],
+)
+def test_one_that_does_not_want_them_is_not_asked_again(
+    start: Start, caplog: pytest.LogCaptureFixture, behaviour: Behaviour, why: str
+) -> None:
+    choosy = Collector(behaviour)
+    exporter = start(choosy.url)
+    exporter.put(request())
+    exporter.put(request())
+    exporter.close(PATIENCE)
+    choosy.spans()
+    assert (exporter.exported, exporter.dropped) == (0, 4)
+    assert 1 <= len(choosy.heard) <= 2
+    assert caplog.messages[0].endswith(why)
+    choosy.close()
+
+
+@pytest.mark.parametrize("said", ["", "hello\r\n\r\n", "HTTP/1.1 \r\n\r\n", "HTTP/1.1 200 Fine\r\n" + "a" * 100_000])
+def test_one_that_talks_nonsense_takes_nothing_and_ends_nothing(start: Start, said: str) -> None:
+    mad = Collector(saying(said))
+    exporter = start(mad.url)
+    exporter.put(request())
+    for _ in range(TRIES):
+        mad.receiver.next()
+    exporter.put(request())
+    mad.receiver.next()
+    exporter.close(PATIENCE)
+    assert exporter.is_alive() is False
+    assert (exporter.exported, exporter.dropped) == (0, 4)
+    mad.close()
+
+
+def test_no_message_tells_what_the_headers_hold(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        exporter = start(f"http://{LOOPBACK}:{dead_port()}")
+        exporter.put(request())
+        exporter.close(PATIENCE)
+    assert "hunter2" not in caplog.text
+    assert caplog.records
