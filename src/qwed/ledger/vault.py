@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from qwed.ledger.files import read_private, write_private
 from qwed.ledger.keyed import Keyed, mac
+from qwed.words.chance import some_bytes
 
 MASTER_FILE = "vault.key"
 _KEY_BYTES = 32
@@ -60,7 +61,7 @@ class SubjectKey:
         return mac(self._salts.digest(at), content).hex(), self._sealed(at, content)
 
     def _sealed(self, place: bytes, content: bytes) -> str:
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = some_bytes()[:_NONCE_BYTES]
         return b2a_base64(nonce + self._aead.encrypt(nonce, content, place), newline=False).decode()
 
 

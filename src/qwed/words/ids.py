@@ -1,7 +1,8 @@
 """Identifiers: a prefix that says what it names, then lowercase hex. None of them counts anything."""
 
-import os
 import secrets
+
+from qwed.words.chance import some_bytes
 
 
 def new_id(prefix: str) -> str:
@@ -14,4 +15,4 @@ def timed_id(prefix: str, now: float) -> str:
 
     Random within a millisecond: a counter would tell one organisation how busy the others are.
     """
-    return f"{prefix}_{int(now * 1000):012x}{os.urandom(7).hex()}"
+    return f"{prefix}_{int(now * 1000):012x}{some_bytes()[:7].hex()}"
