@@ -256,7 +256,7 @@ def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None
 
 def read_options(raw: Any) -> Options | Answer:
     """The options, or the refusal that names the bad one."""
-    if raw is None:
+    if raw is None or raw == {}:
         return NO_OPTIONS
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.BAD_OPTION, "`options` must be an object")

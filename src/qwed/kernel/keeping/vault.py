@@ -1,10 +1,12 @@
 """Content and whom it is about: sealed on its way into the store, opened on its way out, gone when it was erased."""
 
 from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
+from qwed.kernel.request import LONGEST_NAME
 from qwed.ledger import leaf
 from qwed.ledger.vault import Master, SubjectKey, VaultError, existing_master, master_from
 from qwed.store.agent import Agent
@@ -65,9 +67,8 @@ class Vault:
         self._clock = clock
         self._lock = Lock()
         """Never held while the store is asked: the store asks for keys, too, while it holds its own."""
+        self._fingerprint = lru_cache(_REMEMBERED)(master.fingerprint)
         self.forget()
-        self.fingerprint = master.fingerprint
-        """A hash to compare with later ones, which tells nothing to whoever reads the tables."""
         # A key whose write failed seals nothing more.
         store.on_distrust = self.forget
 
@@ -75,6 +76,12 @@ class Vault:
         """Hold no key in mind any more."""
         # Another mind, not an empty one: whoever looks for a key right now remembers it where nobody looks any more.
         self._mind = _Mind(OrderedDict(), OrderedDict())
+        self._fingerprint.cache_clear()
+
+    def fingerprint(self, text: str) -> str:
+        """A hash to compare with later ones, which tells nothing to whoever reads the tables."""
+        # The name of a conversation and the hash of an action come again and again; what is longer is no name.
+        return self._fingerprint(text) if len(text) <= LONGEST_NAME else self._master.fingerprint(text)
 
     def name(self, organisation_id: str, subject: str) -> str:
         """What a subject is filed under."""

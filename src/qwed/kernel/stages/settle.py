@@ -74,8 +74,9 @@ async def commit(case: Case, refusal: Answer | None, services: Services) -> Comm
         now = services.clock.now()
         outcome = _outcome_of(case, refusal, services, now)
         key, text = _subject_of(case, services), payload_of(case, outcome)
-        entry = leaf_of(case, outcome, key.commitment(outcome.activity_id, text), now)
-        settlement = _settlement_of(case, outcome, entry, key.seal(outcome.activity_id, text), key, now, services)
+        commitment, sealed = key.keep(outcome.activity_id, text)
+        entry = leaf_of(case, outcome, commitment, now)
+        settlement = _settlement_of(case, outcome, entry, sealed, key, now, services)
         ticket = services.store.settle(settlement)
         settled = ticket if isinstance(ticket, ErrorCode) else await ticket
         if isinstance(settled, Settled):
