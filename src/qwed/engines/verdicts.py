@@ -20,6 +20,8 @@ QUIET_SECONDS = 3.0
 _LONGEST = 4096
 _LARGEST = 8192
 """Bytes of a verdict that is remembered: evidence may be as long as the context it was found in."""
+_WAITED_FOR = 256
+"""Turns that are kept in mind before those are forgotten that are over; no queue is as long."""
 _encode = msgspec.json.Encoder().encode
 
 SETTLED = frozenset({Status.VERIFIED, Status.FAILED, Status.BLOCKED, Status.SIMPLIFIED})
@@ -66,6 +68,7 @@ class Verdicts:
         self._pool = pool
         self._seconds = seconds
         self._known: OrderedDict[Key, Verdict] = OrderedDict()
+        self._waited_for: dict[tuple[Key, str], Turn] = {}
         self._lock = Lock()
         self.on_ask: Callable[[str, Turn], None] | None = None
         """Called with the engine and the turn of each question that a worker gets, by whoever asks."""
@@ -93,22 +96,42 @@ class Verdicts:
             quick = verify_quick(question.request.query)
             if quick is not None:
                 return quick
+        key = _key(question)
         with self._lock:
-            found = self._known.get(_key(question))
-        if found is not None:
-            return found
+            found = self._known.get(key) or self._shared(key, question)
+        return self._submit(key, question) if found is None else found
+
+    def _shared(self, key: Key, question: Question) -> Ticket[Verdict] | None:
+        """What the same agent waits for already: who asks one thing on many connections fills no queue with it.
+
+        Of another agent it would be another's turn that is waited for; and what may take longer is asked by itself.
+        """
+        turn = self._waited_for.get((key, question.agent_id)) if question.seconds is None else None
+        return None if turn is None else turn.another()
+
+    def _submit(self, key: Key, question: Question) -> Ticket[Verdict]:
         self.start()
         for_agent = question.seconds is None
         seconds = self._seconds if question.seconds is None else question.seconds
         turn = self._pool.submit(question.engine, question.request, seconds, for_agent=for_agent, who=question.agent_id)
-        if self.on_ask is not None and isinstance(turn, Turn):
-            self.on_ask(question.engine, turn)
+        if isinstance(turn, Turn):
+            if for_agent and ENGINES[question.engine].lasting:
+                self._wait_for((key, question.agent_id), turn)
+            if self.on_ask is not None:
+                self.on_ask(question.engine, turn)
         return turn
+
+    def _wait_for(self, place: tuple[Key, str], turn: Turn) -> None:
+        with self._lock:
+            self._waited_for[place] = turn
+            if len(self._waited_for) > _WAITED_FOR:
+                self._waited_for = {place: turn for place, turn in self._waited_for.items() if not turn.ended}
 
     def forget(self) -> None:
         """Remember nothing: what was asked may be about somebody who is erased."""
         with self._lock:
             self._known.clear()
+            self._waited_for.clear()
 
     def learn(self, question: Question, verdict: Verdict) -> None:
         """Remember a verdict that depends on its input alone."""

@@ -1,11 +1,13 @@
 """Verdicts that are remembered: those that depend on their input alone, and are small."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from qwed.engines.pool import EnginePool
+from qwed.engines.pool import EnginePool, Turn
 from qwed.engines.protocol import EngineRequest, Policy
 from qwed.engines.table import ENGINES
 from qwed.engines.verdicts import OnBehalf, Question, Verdicts
@@ -85,3 +87,48 @@ def test_whoever_asks_on_behalf_of_somebody_has_their_turn() -> None:
     assert pool.by == ["agent_1", ""]
     engines.learn(question(), verdict())
     assert OnBehalf(engines, "agent_2").ask(question()) == verdict()
+
+
+SQL = Question("org_1", "sql", "sha256:1", EngineRequest(query="SELECT id FROM users"), "agent_1")
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def at_work() -> Iterator[Verdicts]:
+    with closing(Verdicts(EnginePool(ENGINES.values(), size=2, queue_limit=4), PATIENCE)) as verdicts:
+        yield verdicts
+
+
+def test_who_asks_one_thing_many_times_at_once_fills_no_queue(at_work: Verdicts) -> None:
+    tickets = [at_work.ask(SQL) for _ in range(300)]
+    found = {each.block(PATIENCE).status for each in tickets if isinstance(each, Ticket)}
+    assert found == {Status.VERIFIED}
+    assert sum(isinstance(each, Turn) for each in tickets) == 1
+
+
+def test_another_agent_another_question_and_what_may_take_longer_have_turns_of_their_own(at_work: Verdicts) -> None:
+    others = (
+        SQL._replace(agent_id="agent_2"),
+        SQL._replace(organisation_id="org_2", agent_id="agent_3"),
+        SQL._replace(action_hash="sha256:2", agent_id="agent_4"),
+        SQL._replace(seconds=PATIENCE),
+    )
+    tickets = [at_work.ask(each) for each in (SQL, *others)]
+    assert all(isinstance(each, Turn) for each in tickets)
+
+
+def test_what_was_not_settled_is_asked_again(at_work: Verdicts) -> None:
+    first = at_work.ask(SQL)
+    assert isinstance(first, Turn)
+    first.block(PATIENCE)
+    # Nobody has learned what it came to.
+    assert isinstance(at_work.ask(SQL), Turn)
+
+
+def test_the_end_of_the_workers_is_told_to_everybody_who_waits() -> None:
+    verdicts = Verdicts(EnginePool(ENGINES.values(), size=2), PATIENCE)
+    tickets = [verdicts.ask(SQL) for _ in range(10)]
+    verdicts.close()
+    for ticket in tickets:
+        assert isinstance(ticket, Ticket)
+        assert ticket.block(PATIENCE).status in (Status.VERIFIED, Status.INCONCLUSIVE)

@@ -315,9 +315,7 @@ class Manager:
         worker.rest()
 
     def _settle(self, job: Job, verdict: Verdict) -> None:
-        job.ticket.ended = time.monotonic()
-        job.ticket.complete(verdict)
-        self._settled.append(job.ticket)
+        self._settled += job.ticket.settle(verdict, time.monotonic())
 
     def _tell(self) -> None:
         settled, self._settled = self._settled, []

@@ -21,12 +21,30 @@ class PoolFull(RuntimeError):
 class Turn(Ticket[Verdict]):
     """A verdict that a worker is to give, and when it did; seconds of the monotonic clock, 0 for what never was."""
 
-    __slots__ = ("begun", "ended")
+    __slots__ = ("_others", "begun", "ended")
 
     def __init__(self) -> None:
         super().__init__()
         self.begun = 0.0
         self.ended = 0.0
+        self._others: list[Ticket[Verdict]] = []
+
+    def another(self) -> Ticket[Verdict] | None:
+        """One more ticket for the same verdict; None once it was given."""
+        with self._lock:
+            if self.ended:
+                return None
+            self._others.append(Ticket())
+            return self._others[-1]
+
+    def settle(self, verdict: Verdict, now: float) -> list[Ticket[Verdict]]:
+        """The tickets that are to be announced."""
+        with self._lock:
+            self.ended = now
+            tickets = [self, *self._others]
+        for ticket in tickets:
+            ticket.complete(verdict)
+        return tickets
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
