@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,15 @@ from qwed.store import rows
 from qwed.store.agent import Agent
 from qwed.store.archive import LARGEST_PAGE
 from qwed.store.buckets import Buckets
-from qwed.store.chains import Chains, ChainTable
-from qwed.store.conversation import Conversation, Past, Step
+from qwed.store.chains import Chains
+from qwed.store.conversation import Conversation, Step
 from qwed.store.deciding import Deciding
-from qwed.store.jobs import JobTable
+from qwed.store.either import EitherStore
 from qwed.store.known import Known
 from qwed.store.live import LiveState
-from qwed.store.log import LogTable, Sequencer, integrate_backlog, nobody_listens
-from qwed.store.memories import MemoryTable
+from qwed.store.log import Sequencer, integrate_backlog
 from qwed.store.merit import Merit
-from qwed.store.messages import MessageTable
 from qwed.store.migrate import migrate
-from qwed.store.outbox import OutboxTable
 from qwed.store.parts import Conflict
 from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, Telling, connect, own
 from qwed.store.protocol import (
@@ -38,11 +35,9 @@ from qwed.store.protocol import (
     StoreError,
     Wanted,
 )
-from qwed.store.residents import Residents
-from qwed.store.subjects import SubjectTable
-from qwed.store.usage import Charge, Exceeded, Spent, Usage
+from qwed.store.usage import Spent
 from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
-from qwed.waiting import Soon, Ticket, announce, at_once
+from qwed.waiting import Ticket, announce
 from qwed.words import ErrorCode
 from qwed.words.clock import Clock
 
@@ -52,7 +47,7 @@ _SOON = 1.0
 _READING, _APART = Telling("could not read"), Telling("could not run apart")
 
 
-class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable, Residents, MemoryTable):
+class SqliteStore(EitherStore):
     """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
 
     freshen: Callable[[Wanted], Ticket[None] | None] | None = None
@@ -68,17 +63,9 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         lease_seconds: float = 30,
         max_open_approvals: int = 1_000,
     ) -> None:
-        self._clock = clock
-        self.on_notice: Callable[[], None] = _nobody
-        """Called from the writing thread once a notice is durable; must not wait."""
-        self.on_commit: Callable[[Collection[str]], None] = nobody_listens
-        self.on_distrust: Callable[[], None] = _nobody
-        self.on_erased: Callable[[], None] = _nobody
-        self.on_beat: Callable[[], None] = _nobody
-        self.soon: Soon = at_once
+        super().__init__(clock, lease_seconds)
         self._sequencer = sequencer
         self.in_memory = place == MEMORY
-        self._lock = threading.RLock()
         self._lock_file: int | None = None
         self._live = LiveState(
             max_steps=max_steps,
@@ -89,8 +76,6 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         )
         self._submitted = 0
         self._next_expiry = 0.0
-        self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._lease_seconds = lease_seconds
         self._known = Known(self._lock, self._one, self._some)
         self._buckets = Buckets(self._load_bucket)
         self._chains = Chains(self._one)
@@ -140,12 +125,6 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             writing, self._sequencer, self._distrust, self._still_there, self._committed, lambda do: self.soon(do)
         )
 
-    def _committed(self, organisations: Collection[str], notices: bool) -> None:
-        if organisations:
-            self.on_commit(organisations)
-        if notices:
-            self.on_notice()
-
     def close(self) -> None:
         """Write what is queued and give the directory back."""
         with self._lock:
@@ -181,15 +160,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
     def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         with self._lock:
             self._live.forget_old(self._writer.written)
-            return self._live.reserve(agent, conversation_id, step)
-
-    def hold(self, reservation: Reservation, charge: Charge, now: float) -> Exceeded | None:
-        with self._lock:
-            return self._live.hold(reservation, charge, now)
-
-    def release(self, reservation: Reservation) -> None:
-        with self._lock:
-            self._live.release(reservation)
+            return super().reserve_step(agent, conversation_id, step)
 
     def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
         with self._lock:
@@ -312,12 +283,7 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
         if self._fresh and not self._live.forgot:
             return Conversation()  # what began empty and never forgot anything knows every conversation there is
-        row = self._one(rows.SELECT_CONVERSATION, (agent_id, conversation_id))
-        return Conversation(Past(*row) if row is not None else Past())
-
-    def _load_usage(self, agent_id: str) -> Usage:
-        row = self._one(rows.SELECT_USAGE, (agent_id,))
-        return Usage() if row is None else rows.to_usage(row)
+        return super()._load_conversation(agent_id, conversation_id)
 
     def _distrust(self) -> None:
         """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
@@ -335,7 +301,3 @@ class SqliteStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
             self._known.forget()
             self._live.distrust()
             self.on_distrust()
-
-
-def _nobody() -> None:
-    """Nobody waits for notices."""

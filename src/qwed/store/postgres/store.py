@@ -5,22 +5,16 @@ is decided under locks (`holding.py`), on what PostgreSQL says then (`ground.py`
 (`writing.py`, `transaction.py`).
 """
 
-import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qwed.store import rows
-from qwed.store.agent import Agent
 from qwed.store.archive import LARGEST_PAGE
-from qwed.store.chains import Chains, ChainTable
+from qwed.store.chains import Chains
 from qwed.store.columns import insert
-from qwed.store.conversation import Conversation, Past, Step
-from qwed.store.jobs import JobTable
-from qwed.store.log import LogTable, Sequencer, nobody_listens
-from qwed.store.memories import MemoryTable
+from qwed.store.either import EitherStore
+from qwed.store.log import Sequencer
 from qwed.store.merit import NO_MERIT, Merit
-from qwed.store.messages import MessageTable
-from qwed.store.outbox import OutboxTable
 from qwed.store.parts import Conflict
 from qwed.store.postgres.dialect import keepable, translated
 from qwed.store.postgres.freshening import Freshening
@@ -36,16 +30,13 @@ from qwed.store.protocol import (
     Kept,
     KeptApproval,
     Moved,
-    Reservation,
     Settled,
     Settlement,
     Subject,
     Wanted,
 )
-from qwed.store.residents import Residents
-from qwed.store.subjects import SubjectTable
-from qwed.store.usage import NOTHING_SPENT, Charge, Exceeded, Spent, Usage
-from qwed.waiting import Soon, Ticket, at_once
+from qwed.store.usage import NOTHING_SPENT, Spent
+from qwed.waiting import Ticket
 from qwed.words import ErrorCode
 from qwed.words.clock import Clock
 
@@ -59,7 +50,7 @@ _LOOK_SECONDS = 1.0
 """Others ask for approvals as well, so what has run out is looked for as often."""
 
 
-class PostgresStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable, Residents, MemoryTable):
+class PostgresStore(EitherStore):
     """Implements `Store`."""
 
     in_memory = False
@@ -76,16 +67,7 @@ class PostgresStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable,
         lease_seconds: float = 30,
         max_open_approvals: int = 1_000,
     ) -> None:
-        self._clock = clock
-        self.on_notice: Callable[[], None] = _nobody
-        self.on_commit: Callable[[Collection[str]], None] = nobody_listens
-        self.on_distrust: Callable[[], None] = _nobody
-        self.on_erased: Callable[[], None] = _nobody
-        self.on_beat: Callable[[], None] = _nobody
-        self.soon: Soon = at_once
-        self._lock = threading.RLock()
-        self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._lease_seconds = lease_seconds
+        super().__init__(clock, lease_seconds)
         self._next_look = 0.0
         self._known: NearKnown = NearKnown(self._lock, self._one, self._some, clock.monotonic)
         self._live: NearLive = NearLive(
@@ -125,12 +107,6 @@ class PostgresStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable,
     def _handing(self, do: Callable[[], None]) -> None:
         self.soon(do)
 
-    def _committed(self, organisations: Collection[str], notices: bool) -> None:
-        if organisations:
-            self.on_commit(organisations)
-        if notices:
-            self.on_notice()
-
     def up(self) -> bool:
         """Whether PostgreSQL has answered whoever asked it last."""
         return not self._lines.away
@@ -163,21 +139,6 @@ class PostgresStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable,
     def _memory(self, agent_id: str, key: str, now: float) -> Row | None:
         asked, row = self._memories.take((agent_id, key), now)
         return row if asked else super()._memory(agent_id, key, now)
-
-    def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
-        """Hold a step against the requests that this process serves."""
-        with self._lock:
-            return self._live.reserve(agent, conversation_id, step)
-
-    def hold(self, reservation: Reservation, charge: Charge, now: float) -> Exceeded | None:
-        """Hold a part of the budget likewise."""
-        with self._lock:
-            return self._live.hold(reservation, charge, now)
-
-    def release(self, reservation: Reservation) -> None:
-        """Give back what is held."""
-        with self._lock:
-            self._live.release(reservation)
 
     def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
         """Decided when its turn has come."""
@@ -268,18 +229,6 @@ class PostgresStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable,
         if not keepable(values):
             return []
         return self._browsing.ask(lambda line: _leafed(line, translated(statement), values, payload))
-
-    def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
-        row = self._one(rows.SELECT_CONVERSATION, (agent_id, conversation_id))
-        return Conversation(Past(*row) if row is not None else Past())
-
-    def _load_usage(self, agent_id: str) -> Usage:
-        row = self._one(rows.SELECT_USAGE, (agent_id,))
-        return Usage() if row is None else rows.to_usage(row)
-
-
-def _nobody() -> None:
-    """Nobody wants to know."""
 
 
 def _leafed(line: Line, statement: str, values: Row, payload: int) -> list[Row]:
