@@ -161,7 +161,8 @@ class StraightProtocol(BoundedProtocol):
         agent_id, self._asked = self._asked, ""
         keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
         whole = Whole(self, keep_alive=keep_alive)
-        self.cycle = whole  # type: ignore[assignment]  # as much of one as is asked for
+        # The newest request, and the one that is being answered: another may come to wait behind it.
+        self.cycle = self._answering = whole  # type: ignore[assignment]  # as much of one as is asked for
         self._decide(agent_id, self.headers, self._body, self._since, whole.reply)
 
     def go_the_long_way(self) -> None:

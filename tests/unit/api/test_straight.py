@@ -55,8 +55,10 @@ class Wire:
         self.closed = False
 
     def write(self, data: bytes) -> None:
-        if not self.closed:
-            self.written += data
+        if self.closed:
+            # As uvloop has it.
+            raise RuntimeError("the handler is closed")
+        self.written += data
 
     def is_closing(self) -> bool:
         return self.closed
@@ -354,6 +356,18 @@ def test_who_has_left_is_decided_about_and_told_nothing(way: Way) -> None:
 
     way.play(acts)
     assert way.opened.services.store.spent(way.agent_id, way.hands.now).requests_hour == 2
+
+
+def test_who_has_left_with_another_request_waiting_is_told_nothing_either(way: Way) -> None:
+    async def acts(line: Callable[[], tuple[Any, Wire]]) -> bytes:
+        protocol, wire = line()
+        protocol.data_received(way.request(action()) + way.request(action(2)))
+        protocol.connection_lost(None)
+        await until(lambda: 'status="200"} 1.0' in way.app._node.metrics.text().decode())
+        return wire.written
+
+    assert way.play(acts) == b""
+    assert way.opened.services.store.spent(way.agent_id, way.hands.now).requests_hour == 1
 
 
 def test_a_server_that_stops_answers_what_it_has_begun(way: Way) -> None:
