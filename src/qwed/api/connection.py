@@ -16,7 +16,10 @@ from qwed.words import ErrorCode
 HEAD_SECONDS = 30.0
 """From the connection, or from the first byte after an answer, to the end of the next head."""
 MOST_HEAD_BYTES = 65_536
-"""Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most."""
+"""Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most.
+
+As many may stand around a body that comes in chunks: between two of them, and after the last.
+"""
 ANSWER_SECONDS = 30.0
 """How long a client may leave more than a buffer full of answers untaken."""
 _TICK = 1.0
@@ -103,8 +106,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, all_of_them: Connections, **given: Any) -> None:
         super().__init__(**given)
         self._all = all_of_them
-        self._head_bytes = 0
-        self._in_head = False
+        self._beside = 0
+        """Bytes since the head began, or since the last of the body."""
+        self._in_head = self._in_body = False
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
@@ -132,10 +136,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
-        self._head_bytes += len(data)
+        self._beside += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > MOST_HEAD_BYTES:
-            self._refuse(refused(problem(ErrorCode.TOO_LARGE, f"the head is larger than {MOST_HEAD_BYTES} bytes")))
+        if self._beside > MOST_HEAD_BYTES and (self._in_head or self._in_body):
+            what = "the head" if self._in_head else "what stands around the body"
+            self._refuse(refused(problem(ErrorCode.TOO_LARGE, f"{what} is larger than {MOST_HEAD_BYTES} bytes")))
         elif self._in_head or self.is_free():
             self._expect_head()
 
@@ -146,12 +151,22 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head = True
-        self._head_bytes = 0
+        self._beside = 0
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
+        self._in_head, self._in_body = False, True
         self._head_is_here()
         self.hand_on()
+        # What comes after a body is told like a header and is none: a credential there is nobody's.
+        self.headers = []
+
+    def on_body(self, body: bytes) -> None:
+        self._beside = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        super().on_message_complete()
 
     def hand_on(self) -> None:
         """The head is here: hand the request to the application."""

@@ -101,6 +101,8 @@ class StraightProtocol(BoundedProtocol):
         self._expect = all_of_them.expect
         self._asked = ""
         """The agent that a request is about whose end is waited for."""
+        self._shown: list[tuple[bytes, bytes]] = []
+        """Its headers."""
         self._body = b""
         self._since = 0.0
         self._hot_url, self._agent_id = b"", ""
@@ -127,7 +129,8 @@ class StraightProtocol(BoundedProtocol):
     def hand_on(self) -> None:
         """The head is here: hand the request to the application, or let it wait for its end."""
         if self._may_go_straight():
-            self._asked, self._body, self._since = self._agent_id, b"", perf_counter()
+            self._asked, self._shown, self._body = self._agent_id, self.headers, b""
+            self._since = perf_counter()
         else:
             super().hand_on()
 
@@ -150,6 +153,7 @@ class StraightProtocol(BoundedProtocol):
         if not self._asked:
             super().on_body(body)
             return
+        self._beside = 0
         self._body += body
         if len(self._body) > SHORT:
             self.go_the_long_way()
@@ -158,12 +162,12 @@ class StraightProtocol(BoundedProtocol):
         if not self._asked:
             super().on_message_complete()
             return
-        agent_id, self._asked = self._asked, ""
+        agent_id, self._asked, self._in_body = self._asked, "", False
         keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
         whole = Whole(self, keep_alive=keep_alive)
         # The newest request, and the one that is being answered: another may come to wait behind it.
         self.cycle = self._answering = whole  # type: ignore[assignment]  # as much of one as is asked for
-        self._decide(agent_id, self.headers, self._body, self._since, whole.reply)
+        self._decide(agent_id, self._shown, self._body, self._since, whole.reply)
 
     def go_the_long_way(self) -> None:
         """Tell the application what it would have been told by now, if a request waits for its end."""

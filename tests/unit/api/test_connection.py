@@ -52,9 +52,11 @@ async def until(done: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def _app(scope: Any, _receive: Any, send: Any) -> None:
-    """Answers at once and reads nothing."""
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    """Answers at once and reads nothing, but for one path."""
     if scope["type"] == "http":
+        while scope["path"] == "/read" and (await receive()).get("more_body"):
+            pass
         body = bytes(LARGE) if scope["path"] == "/large" else b"ok"
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
@@ -164,6 +166,47 @@ def test_many_small_headers_are_a_large_head_too() -> None:
         await street.in_head()
         writer.writelines([b"x: y\r\n"] * (MOST_HEAD_BYTES // 6 + 1))
         assert (await heard(reader))[0] == 413
+
+    play(act)
+
+
+CHUNKED = b"POST /read HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+PIECE = 10_000
+
+
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (b"0\r\n", b"x: y\r\n" * (PIECE // 6)),
+        (b"0\r\nx: ", b"y" * PIECE),
+        (b"1;", b"x" * PIECE),
+        (b"1\r\nx\r\n0\r\n", b"x: y\r\n" * (PIECE // 6)),
+    ],
+    ids=["trailers", "one trailer", "an extension", "trailers of a body"],
+)
+def test_what_stands_around_a_body_is_bounded_like_a_head(begun: bytes, more: bytes) -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(CHUNKED + begun)
+        await until(lambda: bool(street.state.tasks))
+        for _ in range(MOST_HEAD_BYTES // len(more) + 2):
+            writer.write(more)
+        status, body = await heard(reader)
+        assert (status, json.loads(body)["error"]["code"]) == (413, "QWED-REQ-002")
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_a_body_in_many_small_chunks_is_no_head() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(CHUNKED)
+        for _ in range(5 * MOST_HEAD_BYTES // PIECE):
+            writer.write(b"1\r\nx\r\n" * (PIECE // 6))
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        assert await heard(reader) == (200, b"ok")
+        writer.write(WHOLE)
+        assert await heard(reader) == (200, b"ok")
 
     play(act)
 

@@ -226,9 +226,12 @@ def odd(way: Way) -> dict[str, tuple[list[bytes], int]]:
     token, key = b"authorization: Bearer " + way.token.encode(), b"x-api-key: " + way.key.encode()
     whole, path = way.request(action()), f"/agents/{way.agent_id}/verify".encode()
     third = way.request(action(3))
+    late = b"".join(b"%s\r\n" % shown for shown in (token, key, b"idempotency-key: late")) + b"\r\n"
     head, body = whole.split(b"\r\n\r\n")
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(action(9)), action(9))
-    unlike = b"POST " + path + b" HTTP/1.1\r\nhost: x\r\n" + token + b"\r\n"
+    after = b"%x\r\n%s\r\n0\r\n\r\n" % (len(action(13)), action(13))
+    nobodys = b"POST " + path + b" HTTP/1.1\r\nhost: x\r\n"
+    unlike = nobodys + token + b"\r\n"
     long = action(11, note="x" * SHORT)
     return {
         "in one piece": ([whole], 1),
@@ -247,6 +250,8 @@ def odd(way: Way) -> dict[str, tuple[list[bytes], int]]:
         "another scheme": ([way.request(action(20), b"authorization: Basic eDp5")], 1),
         "a key and a token": ([way.request(action(21), token, key)], 1),
         "a token twice": ([way.request(action(22), token, token)], 1),
+        "a token after the body": ([nobodys + b"transfer-encoding: chunked\r\n\r\n" + chunked[:-2] + late], 1),
+        "a token before and after": ([unlike + b"transfer-encoding: chunked\r\n\r\n" + after[:-2] + late], 1),
         "a token in the body": ([way.request(action(22, agent_token=way.token), b"x: y")], 1),
         "another token in the body": ([way.request(action(23, agent_token="x"))], 1),
         "another agent in the body": ([way.request(action(23, agent_id="agent_0"))], 1),
@@ -292,6 +297,8 @@ def test_whatever_is_sent_is_answered_alike_and_counted_alike(ways: tuple[Way, W
     assert straight[0] == long[0]
     assert straight[1] == long[1]
     assert straight[0]["in one piece"].startswith("HTTP/1.1 200 OK\r\ndate: ")
+    assert straight[0]["a token after the body"].startswith("HTTP/1.1 401")
+    assert straight[0]["a token before and after"].startswith("HTTP/1.1 200")
     assert straight[0]["three at once"].count('{"decision":"APPROVED"') == 3
 
 
