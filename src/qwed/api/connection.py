@@ -5,8 +5,10 @@ is over, or when there is no room for another connection.
 """
 
 import asyncio
+from collections import deque
 from typing import Any
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from qwed.api.http import Response, refused
@@ -16,9 +18,14 @@ from qwed.words import ErrorCode
 HEAD_SECONDS = 30.0
 """From the connection, or from the first byte after an answer, to the end of the next head."""
 MOST_HEAD_BYTES = 65_536
-"""Beyond the piece in which it begins, which may hold the end of something else; the loop reads 256 KiB at most.
+"""Beyond the piece in which it begins, which may hold the end of something else.
 
 As many may stand around a body that comes in chunks: between two of them, and after the last.
+"""
+AHEAD_BYTES = 4_096
+"""Of more than that, so much is read at a time, and no more while a request waits behind another.
+
+A request that waits takes a hundred times the bytes it came in.
 """
 ANSWER_SECONDS = 30.0
 """How long a client may leave more than a buffer full of answers untaken."""
@@ -100,6 +107,19 @@ class Together:
             self._transport.write(held)
 
 
+class Flow(FlowControl):
+    """uvicorn's, which goes on reading whenever a body is asked for; here not while a request waits behind another."""
+
+    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+
+    def resume_reading(self) -> None:
+        """Read on, if nobody waits."""
+        if not self._pipeline:
+            super().resume_reading()
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection whose heads are bounded."""
 
@@ -109,6 +129,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._beside = 0
         """Bytes since the head began, or since the last of the body."""
         self._in_head = self._in_body = False
+        self._ahead = b""
+        """What was sent and is not read yet: there is some of it only while a request waits behind another."""
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
@@ -118,6 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         self.together = Together(transport, self.loop)
         super().connection_made(self.together)  # type: ignore[arg-type]  # one, by delegation
+        self.flow = Flow(transport, self.pipeline)
         if len(self.connections) > self._all.most:
             # Itself, where everybody else has a request under way.
             next(iter(self._all.headless), self).drop()
@@ -134,6 +157,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._answering.message_event.set()
 
     def data_received(self, data: bytes) -> None:
+        if self._ahead or len(data) > AHEAD_BYTES:
+            self._ahead += data
+            self._read_ahead()
+        else:
+            self._read(data)
+
+    def _read_ahead(self) -> None:
+        """Read what is here until a request waits behind another."""
+        at, here = 0, self._ahead
+        while at < len(here) and not self.pipeline:
+            self._read(here[at : at + AHEAD_BYTES])
+            at += AHEAD_BYTES
+        self._ahead = here[at:]
+
+    def _read(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
         self._beside += len(data)
@@ -196,6 +234,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
+            self._read_ahead()
         else:
             # As uvicorn does it, but for its timer.
             self.server_state.total_requests += 1

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from qwed.api import connection as module
-from qwed.api.connection import MOST_HEAD_BYTES, Connections, Together
+from qwed.api.connection import AHEAD_BYTES, MOST_HEAD_BYTES, Connections, Together
 
 WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 LARGE = 30_000_000
@@ -57,7 +57,7 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "http":
         while scope["path"] == "/read" and (await receive()).get("more_body"):
             pass
-        body = bytes(LARGE) if scope["path"] == "/large" else b"ok"
+        body = bytes(LARGE) if scope["path"] == "/large" else scope["query_string"] or b"ok"
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
         await send({"type": "http.response.body", "body": body})
@@ -207,6 +207,37 @@ def test_a_body_in_many_small_chunks_is_no_head() -> None:
         assert await heard(reader) == (200, b"ok")
         writer.write(WHOLE)
         assert await heard(reader) == (200, b"ok")
+
+    play(act)
+
+
+@pytest.mark.parametrize("path", ["/", "/read"])
+def test_requests_sent_ahead_are_answered_in_their_order_and_few_of_them_wait_here(path: str) -> None:
+    count = 20_000
+    asked = b"".join(b"GET %s?%d HTTP/1.1\r\n\r\n" % (path.encode(), number) for number in range(count))
+
+    async def act(street: Street) -> None:
+        reader, writer = await street.call()
+        [line] = street.state.connections
+        writer.write(asked)
+        for number in range(count):
+            assert await heard(reader) == (200, b"%d" % number)
+            assert len(line.pipeline) <= AHEAD_BYTES // len(WHOLE) * 2  # type: ignore[union-attr]  # it is one of ours
+        assert line._ahead == b""  # type: ignore[union-attr]  # as above
+
+    play(act)
+
+
+def test_a_large_body_behind_another_request_arrives_whole() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call()
+        body = bytes(300_000)
+        for number in range(3):
+            head = b"POST /read?%d HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % (number, len(body))
+            writer.write(WHOLE + head + body)
+        for number in range(3):
+            assert await heard(reader) == (200, b"ok")
+            assert await heard(reader) == (200, b"%d" % number)
 
     play(act)
 

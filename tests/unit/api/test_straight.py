@@ -302,6 +302,26 @@ def test_whatever_is_sent_is_answered_alike_and_counted_alike(ways: tuple[Way, W
     assert straight[0]["three at once"].count('{"decision":"APPROVED"') == 3
 
 
+def test_many_at_once_are_answered_in_their_order(way: Way) -> None:
+    def asked(number: int) -> tuple[bytes, bytes]:
+        body = action(1, f"talk {number}")
+        return [
+            (b"200", way.request(body)),
+            (b"200", way.request(body)),
+            (b"401", way.request(body, b"authorization: Bearer qwed_agent_0")),
+            (b"200", way.request(body + b" " * SHORT)),
+            (b"400", way.request(b"{")),
+            (b"404", way.request(body, path=b"/nowhere")),
+        ][number * 5 // 3 % 6]
+
+    sent = [asked(number) for number in range(100)]
+
+    async def acts(line: Callable[[], tuple[Any, Wire]]) -> bytes:
+        return await told(line, [b"".join(request for _status, request in sent)], len(sent))
+
+    assert re.findall(rb"HTTP/1.1 (\d+)", way.play(acts)) == [status for status, _request in sent]
+
+
 def test_a_request_may_be_cut_anywhere(way: Way) -> None:
     whole = way.request(action(1, talk="0000"))
 
