@@ -134,6 +134,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
+        self._last_word: Response | None = None
+        """What is still to be said to a client that we cannot follow any more."""
         self._stopping = False
         self.together: Together
 
@@ -172,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ahead = here[at:]
 
     def _read(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self._last_word is not None or self.transport.is_closing():
             return
         self._beside += len(data)
         super().data_received(data)
@@ -192,9 +194,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._beside = 0
 
     def on_headers_complete(self) -> None:
-        self._in_head, self._in_body = False, True
+        self._in_head = False
         self._head_is_here()
         self.hand_on()
+        self._in_body = True
         # What comes after a body is told like a header and is none: a credential there is nobody's.
         self.headers = []
 
@@ -235,6 +238,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
             self._read_ahead()
+        elif self._last_word is not None:
+            self._say(self._last_word)
         else:
             # As uvicorn does it, but for its timer.
             self.server_state.total_requests += 1
@@ -275,6 +280,19 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(refused(problem(ErrorCode.MALFORMED, msg.rstrip(".").lower())))
 
     def _refuse(self, response: Response) -> None:
+        """Read no further; say this when it is its turn, and close."""
+        others = bool(self.pipeline) if self._in_body else not self.is_free()
+        if self._in_body and self.pipeline:
+            # The newest of those who wait is the one that this is said to.
+            self.pipeline.popleft()
+        self._in_head = self._in_body = False
+        self._last_word = response
+        if others:
+            self._head_is_here()
+        else:
+            self._say(response)
+
+    def _say(self, response: Response) -> None:
         head = [(b"connection", b"close"), (b"content-length", b"%d" % len(response.body)), *response.headers]
         lines = b"".join(b"%s: %s\r\n" % header for header in head)
         self.transport.write(STATUS_LINE[response.status] + lines + b"\r\n" + response.body)

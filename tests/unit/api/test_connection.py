@@ -21,10 +21,12 @@ HALF = b"GET / HTTP/1.1\r\nhost: x\r\nx-half: "
 class Street:
     """A listening socket, and whoever calls there."""
 
-    def __init__(self, port: int, connections: Connections, state: ServerState) -> None:
+    def __init__(self, port: int, connections: Connections, state: ServerState, gate: asyncio.Event) -> None:
         self.port = port
         self.connections = connections
         self.state = state
+        self.gate = gate
+        """What one path waits for."""
         self._writers: list[asyncio.StreamWriter] = []
 
     async def call(self, data: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -57,6 +59,8 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "http":
         while scope["path"] == "/read" and (await receive()).get("more_body"):
             pass
+        if scope["path"] == "/late":
+            await scope["state"]["gate"].wait()
         body = bytes(LARGE) if scope["path"] == "/large" else scope["query_string"] or b"ok"
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
@@ -65,14 +69,14 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def street(most: int) -> AsyncIterator[Street]:
-    connections, state = Connections(most), ServerState()
+    connections, state, gate = Connections(most), ServerState(), asyncio.Event()
     config = uvicorn.Config(_app, http=connections, ws="none", log_config=None)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: connections(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        lambda: connections(config=config, server_state=state, app_state={"gate": gate}), "127.0.0.1", 0
     )
-    made = Street(server.sockets[0].getsockname()[1], connections, state)
+    made = Street(server.sockets[0].getsockname()[1], connections, state, gate)
     try:
         yield made
     finally:
@@ -247,6 +251,44 @@ def test_what_is_no_http_is_refused_as_json() -> None:
         reader, _writer = await street.call(b"\x16\x03\x01 hello\r\n\r\n")
         status, body = await heard(reader)
         assert (status, json.loads(body)["error"]["code"]) == (400, "QWED-REQ-001")
+        assert await ended(reader)
+
+    play(act)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"\x16\x03\x01\r\n\r\n", 400),
+        (b"GET http://x HTTP/1.1\r\n\r\n", 400),
+        (CHUNKED + b"xyz\r\n", 400),
+        (CHUNKED + b"0\r\nx: " + b"y" * 2 * MOST_HEAD_BYTES, 413),
+        (HALF + b"y" * 2 * MOST_HEAD_BYTES, 413),
+    ],
+    ids=["no HTTP", "no path", "no chunk", "a long trailer", "a long head"],
+)
+@pytest.mark.parametrize("before", [1, 2, 500])
+def test_a_refusal_waits_for_the_answers_before_it(before: int, sent: bytes, status: int) -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call()
+        asked = [b"POST /read?%d HTTP/1.1\r\ncontent-length: 1\r\n\r\nx" % number for number in range(before)]
+        writer.write(b"".join(asked) + sent + WHOLE)
+        for number in range(before):
+            assert await heard(reader) == (200, b"%d" % number)
+        assert (await heard(reader))[0] == status
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_a_refusal_waits_for_as_long_as_the_answer_before_it_takes() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(b"POST /late HTTP/1.1\r\ncontent-length: 1\r\n\r\nx" + HALF)
+        await until(lambda: bool(street.connections.headless))
+        writer.write(b"\0" + WHOLE)
+        await until(lambda: not street.connections.headless)
+        street.gate.set()
+        assert [(await heard(reader))[0] for _ in range(2)] == [200, 400]
         assert await ended(reader)
 
     play(act)

@@ -232,6 +232,7 @@ def odd(way: Way) -> dict[str, tuple[list[bytes], int]]:
     after = b"%x\r\n%s\r\n0\r\n\r\n" % (len(action(13)), action(13))
     nobodys = b"POST " + path + b" HTTP/1.1\r\nhost: x\r\n"
     unlike = nobodys + token + b"\r\n"
+    broken = unlike + b"transfer-encoding: chunked\r\n\r\nxyz\r\n"
     long = action(11, note="x" * SHORT)
     return {
         "in one piece": ([whole], 1),
@@ -280,7 +281,9 @@ def odd(way: Way) -> dict[str, tuple[list[bytes], int]]:
         "the key of another": ([way.request(action(29), token, b"idempotency-key: k")], 1),
         "a secret": ([way.request(action(30, query="AKIAIOSFODNN7EXAMPLE"))], 1),
         "no HTTP": ([b"\x16\x03\x01\r\n\r\n"], 1),
-        "no HTTP in the body": ([unlike + b"transfer-encoding: chunked\r\n\r\nxyz\r\n"], 1),
+        "no HTTP behind another": ([way.request(action(31)) + b"\x16\x03\x01\r\n\r\n"], 2),
+        "no HTTP in the body behind another": ([way.request(action(32)) + broken, b""], 2),
+        "no HTTP in the body": ([broken], 1),
     }  # fmt: skip
 
 
@@ -297,6 +300,8 @@ def test_whatever_is_sent_is_answered_alike_and_counted_alike(ways: tuple[Way, W
     assert straight[0] == long[0]
     assert straight[1] == long[1]
     assert straight[0]["in one piece"].startswith("HTTP/1.1 200 OK\r\ndate: ")
+    for name in ("no HTTP behind another", "no HTTP in the body behind another"):
+        assert re.findall(r"HTTP/1.1 (\d+)", straight[0][name]) == ["200", "400"]
     assert straight[0]["a token after the body"].startswith("HTTP/1.1 401")
     assert straight[0]["a token before and after"].startswith("HTTP/1.1 200")
     assert straight[0]["three at once"].count('{"decision":"APPROVED"') == 3
