@@ -4,6 +4,7 @@ Everything that bounds a request holds here as there; only the way to it is shor
 behind another request or asks for anything unusual goes the way of every other request.
 """
 
+import asyncio
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -75,7 +76,7 @@ _NOBODY = _Nobody()
 class Whole:
     """A request that came whole, in the place of uvicorn's cycle of one."""
 
-    __slots__ = ("_line", "disconnected", "keep_alive", "message_event", "response_complete")
+    __slots__ = ("_line", "_over", "disconnected", "keep_alive", "message_event", "response_complete")
 
     def __init__(self, line: "StraightProtocol", *, keep_alive: bool) -> None:
         self._line = line
@@ -83,10 +84,19 @@ class Whole:
         self.disconnected = False
         self.response_complete = False
         self.message_event = _NOBODY
+        self._over: asyncio.Event | None = None
+
+    async def over(self) -> None:
+        """Returns when there is an answer."""
+        if not self.response_complete:
+            self._over = asyncio.Event()
+            await self._over.wait()
 
     def reply(self, response: Response) -> None:
         """Send the answer, if there is still somebody to take it."""
         self.response_complete = True
+        if self._over is not None:
+            self._over.set()
         if not self.disconnected:
             self._line.send_whole(response, keep_alive=self.keep_alive)
 
@@ -120,6 +130,11 @@ class StraightProtocol(BoundedProtocol):
         # Where it is counted among those who have left.
         self.go_the_long_way()
         super().connection_lost(exc)
+        if isinstance(self._answering, Whole) and not self._answering.response_complete:
+            # It has no task, and now no connection either; a server that stops waits for both.
+            task = self.loop.create_task(self._answering.over())
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
 
     def shutdown(self) -> None:
         """The server stops, but not before it has answered."""

@@ -402,6 +402,20 @@ def test_who_has_left_with_another_request_waiting_is_told_nothing_either(way: W
     assert way.opened.services.store.spent(way.agent_id, way.hands.now).requests_hour == 1
 
 
+@pytest.mark.parametrize("behind", [b"", b"GET / HTTP/1.1\r\n\r\n"], ids=["alone", "with another behind"])
+def test_a_server_that_stops_waits_for_what_somebody_asked_who_has_left(way: Way, behind: bytes) -> None:
+    async def acts(line: Callable[[], tuple[Any, Wire]]) -> None:
+        protocol, _wire = line()
+        protocol.data_received(way.request(action()) + behind)
+        protocol.connection_lost(None)
+        [waited] = way.state.tasks
+        await waited
+        assert not way.state.tasks
+
+    way.play(acts)
+    assert way.opened.services.store.spent(way.agent_id, way.hands.now).requests_hour == 1
+
+
 def test_a_server_that_stops_answers_what_it_has_begun(way: Way) -> None:
     async def acts(line: Callable[[], tuple[Any, Wire]]) -> list[bytes]:
         decided, half = line(), line()
