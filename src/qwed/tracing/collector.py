@@ -40,7 +40,8 @@ class Collector:
         """Returns when the batch was taken; Refused where it was not."""
         try:
             status = self._post(body)
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError, OverflowError) as error:
+            # The last two are what http.client makes of the length of a chunk that is none.
             raise Refused(type(error).__name__, again=True) from None
         if not 200 <= status < 300:
             raise Refused(f"status {status}", again=status in _LATER)

@@ -183,7 +183,18 @@ def test_one_that_does_not_want_them_is_not_asked_again(
     choosy.close()
 
 
-@pytest.mark.parametrize("said", ["", "hello\r\n\r\n", "HTTP/1.1 \r\n\r\n", "HTTP/1.1 200 Fine\r\n" + "a" * 100_000])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "hello\r\n\r\n",
+        "HTTP/1.1 \r\n\r\n",
+        "HTTP/1.1 200 Fine\r\n" + "a" * 100_000,
+        "HTTP/1.1 200 Fine\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
+        "HTTP/1.1 200 Fine\r\ntransfer-encoding: chunked\r\n\r\n-5\r\n",
+        "HTTP/1.1 200 Fine\r\ntransfer-encoding: chunked\r\n\r\n-1ffffffffffffffff\r\n",
+    ],
+)
 def test_one_that_talks_nonsense_takes_nothing_and_ends_nothing(start: Start, said: str) -> None:
     mad = Collector(saying(said))
     exporter = start(mad.url)
