@@ -12,7 +12,7 @@ from qwed.cli.serving import supervisor
 HOUSE = Path(__file__).parents[2]
 
 
-def main(size: str, words: str, marks: str) -> int:
+def main(size: str, program: str, words: str, marks: str) -> int:
     """The exit code of the supervisor."""
     configure("info")
     supervisor.FIRST_PAUSE = 0.01
@@ -23,7 +23,7 @@ def main(size: str, words: str, marks: str) -> int:
     reserved = serve._reserve("127.0.0.1", 0)
     host, port = reserved.getsockname()
     place = supervisor.Place(host, port, 2, 2)
-    command = (sys.executable, "-m", "tests.support.stand_in", words, marks)
+    command = (program, "-m", "tests.support.stand_in", words, marks)
     greet = partial(print, port, flush=True)
     return supervisor.Supervisor(int(size), place, command, {"PYTHONPATH": str(HOUSE)}, greet).run()
 

@@ -43,7 +43,11 @@ class Supervised:
         self.words, self._marks, self._log = directory / "words", directory / "marks", directory / "log"
         self.words.write_text(words)
         self._marks.touch()
-        command = [sys.executable, "-m", "tests.support.supervised", str(size), str(self.words), str(self._marks)]
+        self.program = directory / "program"
+        self.program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        self.program.chmod(0o700)
+        given = (str(size), str(self.program), str(self.words), str(self._marks))
+        command = [sys.executable, "-m", "tests.support.supervised", *given]
         with self._log.open("w") as log:
             self.process = subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
@@ -177,6 +181,30 @@ def test_a_worker_that_cannot_be_started_is_tried_again_at_a_pace_while_the_othe
     found.words.write_text("")
     once(lambda: len(found.marks("ready")) == 2)
     assert {asked(port)[0] for _ in range(200)} == {"0", "1"}
+
+
+def test_a_program_that_is_away_for_a_while_is_waited_for_while_the_others_go_on(supervised: Open) -> None:
+    found = supervised()
+    port, before = found.listens(), found.pid(1)
+    away = found.program.rename(found.program.with_name("away"))
+    os.kill(found.pid(0), signal.SIGKILL)
+    once(lambda: found.log().count('"event": "a worker cannot be started"') >= 3)
+    assert asked(port) == ("1", before)
+    away.rename(found.program)
+    once(lambda: len(found.marks("ready")) == 3)
+    assert {asked(port) for _ in range(200)} == {("0", found.pid(0)), ("1", before)}
+    found.process.terminate()
+    assert found.ends() == 0
+
+
+def test_a_program_that_is_not_there_at_all_is_told_and_ends_it(supervised: Open) -> None:
+    found = supervised(words="refuse others")
+    found.listens()
+    found.program.unlink()
+    os.kill(found.pid(0), signal.SIGKILL)
+    assert found.ends() == 1
+    assert "no worker can be started any more" in found.log()
+    assert "Traceback" not in found.log()
 
 
 def test_where_none_can_be_started_any_more_it_gives_up_with_a_sentence(supervised: Open) -> None:

@@ -125,18 +125,30 @@ class Supervisor:
             self._ends = math.inf
 
     def _start(self, worker: _Worker, now: float) -> None:
-        mine, theirs = socket.socketpair()
-        mine.setblocking(False)
-        asking, asked = self._bound.admit()
-        with theirs, asked:
-            process = self._spawn(worker.number, theirs.fileno(), asked.fileno())
-        worker.process, worker.line, worker.begun, worker.up = process, mine, now, False
-        worker.handle = os.pidfd_open(process.pid)
-        self._selector.register(asking, selectors.EVENT_READ, lambda: self._on_claims(asking))
-        self._selector.register(mine, selectors.EVENT_READ, lambda: self._on_line(worker))
-        self._selector.register(worker.handle, selectors.EVENT_READ, lambda: self._on_exit(worker))
+        worker.begun = now
+        try:
+            self._begin(worker)
+        except OSError as error:
+            # The machine has no room for another process, say; the others go on.
+            reason = {"worker": worker.number, "reason": error.strerror}
+            self._log.error("a worker cannot be started", extra=reason)
+            self._lost(worker, 1, was_up=False)
+            self._tell()
 
-    def _spawn(self, number: int, line: int, bound: int) -> subprocess.Popen[bytes]:
+    def _begin(self, worker: _Worker) -> None:
+        mine, theirs = socket.socketpair()
+        asking, asked = self._bound.admit()
+        # Before anything can fail: where nobody has the other end, it is heard to be closed.
+        self._selector.register(asking, selectors.EVENT_READ, lambda: self._on_claims(asking))
+        with theirs, asked:
+            process, handle = self._spawn(worker.number, theirs.fileno(), asked.fileno())
+        mine.setblocking(False)
+        worker.process, worker.handle, worker.line, worker.up = process, handle, mine, False
+        self._selector.register(mine, selectors.EVENT_READ, lambda: self._on_line(worker))
+        self._selector.register(handle, selectors.EVENT_READ, lambda: self._on_exit(worker))
+
+    def _spawn(self, number: int, line: int, bound: int) -> tuple[subprocess.Popen[bytes], int]:
+        """The process and its handle, or neither."""
         slates = [slate.descriptor for slate in self._slates]
         orders = Orders(
             path=[os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)],
@@ -149,9 +161,15 @@ class Supervisor:
             engine_workers=self._place.engines_each,
             slates=slates,
         )
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
             [*self._command, orders.written()], env=self._environment, pass_fds=[line, bound, *slates]
         )
+        try:
+            return process, os.pidfd_open(process.pid)
+        except OSError:
+            process.kill()
+            process.wait()
+            raise
 
     def _on_claims(self, asking: socket.socket) -> None:
         if not self._bound.hear(asking):
