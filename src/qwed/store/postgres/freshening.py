@@ -13,6 +13,7 @@ from qwed.store.postgres.lines import ASKING, Line, Lines, Seat
 from qwed.store.postgres.near import AGENT, ALL_IS_DURABLE, KEY, NearKnown, NearLive, NearMemories
 from qwed.store.protocol import StoreError, Wanted
 from qwed.store.usage import Usage
+from qwed.store.writer import tried
 from qwed.waiting import Soon, Ticket, announce
 
 Row = tuple[Any, ...]
@@ -157,7 +158,12 @@ class Freshening:
         return False
 
     def _answer(self, batch: list[tuple[Wanted, Ticket[None]]]) -> None:
-        failure = self._freshened([wanted for wanted, _ticket in batch])
+        failure = tried(lambda: self._freshen([wanted for wanted, _ticket in batch]))
+        if len(batch) > 1 and failure is not None and not isinstance(failure, StoreError):
+            # A row of one of them cannot be read, and the others are not to suffer for it.
+            for each in batch:
+                self._answer([each])
+            return
         for _wanted, ticket in batch:
             if failure is None:
                 ticket.complete(None)
@@ -165,20 +171,16 @@ class Freshening:
                 ticket.fail(failure)
         announce(ticket for _wanted, ticket in batch)
 
-    def _freshened(self, asked: list[Wanted]) -> StoreError | None:
-        """None, once everything is near; else why not."""
-        try:
-            for _ in range(_ROUNDS):
-                with self._lock:
-                    needs = self._needs(asked)
-                erased = self._apply(needs, self._seat.ask(needs.read))
-                if erased:
-                    self._on_erased()
-                if all(map(self._is_near_or_nobody, asked)):
-                    break
-        except StoreError as error:
-            return error
-        return None
+    def _freshen(self, asked: list[Wanted]) -> None:
+        """Bring everything near."""
+        for _ in range(_ROUNDS):
+            with self._lock:
+                needs = self._needs(asked)
+            erased = self._apply(needs, self._seat.ask(needs.read))
+            if erased:
+                self._on_erased()
+            if all(map(self._is_near_or_nobody, asked)):
+                return
 
     def _is_near_or_nobody(self, wanted: Wanted) -> bool:
         known, named = self._known, ((KEY, wanted.prefix), (AGENT, wanted.agent_id))

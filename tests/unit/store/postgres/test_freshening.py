@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import psycopg
 import pytest
 
@@ -94,6 +95,20 @@ def test_many_who_ask_at_once_all_get_their_answer(one: SharedShop) -> None:
     names = [f"agent_{number % 7}" for number in range(200)]
     with ThreadPoolExecutor(16) as threads:
         assert set(threads.map(lambda name: _ask(one, agent_id=name, spends=True), names)) == {None}
+    assert one.store.find_agent("agent_1") == agent_of()
+
+
+def test_who_cannot_be_read_is_refused_and_nobody_else_is(one: SharedShop) -> None:
+    one.register(agent_of("agent_2"))
+    with psycopg.connect(one.url, autocommit=True) as outside:
+        outside.execute("UPDATE agents SET permissions = 'rubbish' WHERE agent_id = 'agent_2'")
+    with one.store._lock:
+        # So that they are read for together.
+        tickets = [one.store.freshen(Wanted(agent_id=f"agent_{number}")) for number in (1, 2, 1)]
+    for ticket in tickets[::2]:
+        assert ticket.block(30) is None
+    with pytest.raises(msgspec.DecodeError):
+        tickets[1].block(30)
     assert one.store.find_agent("agent_1") == agent_of()
 
 
