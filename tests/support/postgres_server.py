@@ -63,6 +63,10 @@ class Databases:
         """Remove a database; whoever is still connected is thrown out."""
         self._say(f'DROP DATABASE IF EXISTS "{named_by(url)}" WITH (FORCE)')
 
+    def rename(self, url: str, wanted: str) -> None:
+        """Give a database the name in another address, which nothing else has."""
+        self._say(f'ALTER DATABASE "{named_by(url)}" RENAME TO "{named_by(wanted)}"')
+
     @contextmanager
     def closed(self, url: str) -> Iterator[None]:
         """Throw everybody out of a database, and let nobody in meanwhile."""

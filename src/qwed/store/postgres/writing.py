@@ -65,6 +65,8 @@ class Writing:
         self._closed = False
         self._submitted = self._done = 0
         self._seat = Seat(lines, WRITING)
+        self._line: Line | None = None
+        """The connection that the last batch was written on."""
         self._work: Transaction | None = None
         self._riders: list[Ticket[Any]] = []
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
@@ -152,6 +154,10 @@ class Writing:
         line = tried(self._seat.line)
         if isinstance(line, Exception):
             return line
+        if line is not self._line:
+            # It may lead to a backup that took its place, or to a standby: what was written last may not be there.
+            self._sequencer.forget()
+            self._line = line
         work = self._work = Transaction(line, batch, self._near, self._terms, self._sequencer)
         error = tried(lambda: work.run(tried))
         self._work = None

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
+from qwed.ledger.sequencer import head_from
+from qwed.ledger.verifier import Tree, leaf_hash, read_head
 from qwed.store.parts import ToolChanged
 from qwed.store.postgres import freshening, lines, writing
 from qwed.store.postgres import store as shared
@@ -15,7 +18,7 @@ from qwed.words import Decision
 from tests.support.clock import HandClock
 from tests.support.postgres_server import Postgres, named_by
 from tests.support.postgres_wire import Wire
-from tests.support.stores import CENT, ORGANISATION, SharedShop, agent_of, owner_key
+from tests.support.stores import CENT, KEYRING, ORGANISATION, SharedShop, agent_of, owner_key
 from tests.support.waiting import wait_for
 
 
@@ -171,6 +174,35 @@ def test_after_a_crash_of_the_server_everything_goes_on(own: Postgres, shop: Sha
     assert _decided(shop, 2).block(30).log_index == 1
     assert [entry.log_index for entry in shop.store.entries(ORGANISATION, 0, 9)] == [0, 1]
     wait_for(shop.store.leads)
+
+
+def _tell(shop: SharedShop, word: str) -> int:
+    """A change whose leaf is its own: where it stands."""
+    change = shop.change_of()
+    told = change.activity._replace(leaf=f'{{"word":"{word}"}}')
+    index: int = shop.store.change(msgspec.structs.replace(change, activity=told)).block(30).log_index
+    return index
+
+
+def test_a_log_goes_on_from_the_backup_that_was_put_in_its_place(own: Postgres, shop: SharedShop) -> None:
+    assert _tell(shop, "first") == 0
+    with own.closed(shop.url):
+        backup = own.database(like=shop.url)
+    wait_for(lambda: _is_back(shop))
+    assert _tell(shop, "lost") == 1
+    own.drop(shop.url)
+    with pytest.raises(StoreError):
+        shop.freshen()
+    own.rename(backup, shop.url)
+    wait_for(lambda: _is_back(shop))
+    other = shop.beside()
+    assert (_tell(other, "second"), _tell(shop, "third")) == (1, 2)
+    other.store.close()
+    tree = Tree()
+    for entry in shop.store.entries(ORGANISATION, 0, 9):
+        tree.add(leaf_hash(entry.leaf.encode()))
+    head = msgspec.to_builtins(head_from(shop.store.latest_head(ORGANISATION)))
+    assert read_head(head, KEYRING.public_keys()).root == tree.root()
 
 
 def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served_again(
