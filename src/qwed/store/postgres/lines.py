@@ -106,7 +106,11 @@ class Lines:
             "tcp_user_timeout": 5_000,
             **self._known,
         }
-        line = Line.connect(**settings, autocommit=True)
+        try:
+            line = Line.connect(**settings, autocommit=True)
+        except OSError as error:
+            # Where a process has no descriptor left, psycopg says it as Python does.
+            raise psycopg.OperationalError(str(error)) from error
         line.seconds = patience.statement + _MARGIN
         adapt(line)
         try:
