@@ -53,10 +53,11 @@ class Databases:
             return f"postgresql://{_USER}@127.0.0.1:{self.port}/{name}"
         return f"postgresql://{_USER}@/{name}?host={self.home}"
 
-    def database(self, like: str | None = None) -> str:
+    def database(self, like: str | None = None, encoding: str = "UTF8") -> str:
         """The address of a new database: an empty one, or a copy of that which this address names."""
         name = f"t{os.getpid()}_{next(_numbers)}"
-        self._say(f'CREATE DATABASE "{name}" TEMPLATE "{named_by(like) if like else "template0"}"')
+        template = named_by(like) if like else "template0"
+        self._say(f'CREATE DATABASE "{name}" TEMPLATE "{template}" ENCODING \'{encoding}\'')
         return self.url(name)
 
     def drop(self, url: str) -> None:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.abc import PQGen
 
 from qwed.store.postgres.dialect import adapt
-from qwed.store.postgres.opening import Unreachable, one_line, read_address
+from qwed.store.postgres.opening import FAITHFULLY, Unreachable, one_line, read_address
 from qwed.store.protocol import StoreError
 
 Row = tuple[Any, ...]
@@ -145,8 +145,9 @@ class Lines:
         self._closed.set()
 
 
-_SETTINGS = """
-    SELECT set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false),
+_SETTINGS = f"""
+    SELECT {FAITHFULLY},
+        set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false),
         set_config('idle_in_transaction_session_timeout', %s, false),
         set_config('synchronous_commit',
             CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'

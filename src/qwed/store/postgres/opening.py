@@ -13,21 +13,39 @@ CONNECT_SECONDS = 5
 """For whoever waits at a command; the address may say otherwise."""
 
 
+FAITHFULLY = (
+    "set_config('extra_float_digits', '1', false), set_config('default_transaction_isolation', 'read committed', false)"
+)
+"""Moments are read to their last bit, and a statement sees what was committed before it, whatever the database or the
+role is used to."""
+
+
 def connected(url: str, *, autocommit: bool = True) -> Connection:
     """A connection that writes values as SQLite does; Unreachable where there is none."""
     asked: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "qwed", **read_address(url)}
     try:
-        connection = psycopg.connect(**asked, autocommit=autocommit)
+        connection = psycopg.connect(**asked, autocommit=True)
+        connection.execute(f"SELECT {FAITHFULLY}".encode())
     except psycopg.Error as error:
         raise Unreachable(f"PostgreSQL cannot be reached: {one_line(error)}") from None
     adapt(connection)
+    _require_unicode(connection)
+    connection.autocommit = autocommit
     return connection
+
+
+def _require_unicode(connection: Connection) -> None:
+    """What people write is kept to the letter, or not at all."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        connection.close()
+        raise Unreachable(f"the database in PostgreSQL keeps text as {encoding}: make one with ENCODING 'UTF8'")
 
 
 def read_address(url: str) -> dict[str, Any]:
     """What the address says; Unreachable where it is none."""
     try:
-        return dict(conninfo_to_dict(url))
+        return {**conninfo_to_dict(url), "client_encoding": "UTF8"}
     except psycopg.ProgrammingError:
         # What is wrong with it could be part of its password.
         raise Unreachable("the address of the database is none: write it as postgresql://user@host/qwed") from None

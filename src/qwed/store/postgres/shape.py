@@ -27,7 +27,7 @@ _CONSTRAINTS = f"""
 """  # noqa: S608 - constants
 _TRIGGERS = f"""
     SELECT 'trigger `' || tgname || '` of `' || tgrelid::regclass || '`', concat_ws(' ', tgenabled,
-        regexp_replace(pg_get_triggerdef(oid), '(ON|FUNCTION) [^ ]*[.]', '\\1 ', 'g'))
+        regexp_replace(pg_get_triggerdef(oid), '(ON|FUNCTION) [^ ]*[.]', E'\\\\1 ', 'g'))
     FROM pg_trigger WHERE tgrelid IN ({_OURS} UNION SELECT inhrelid FROM pg_inherits
         WHERE inhparent = 'activities'::regclass) AND NOT tgisinternal AND tgparentid = 0
     UNION ALL SELECT 'rewriting `' || rulename || '` of `' || ev_class::regclass || '`', ev_type::text
