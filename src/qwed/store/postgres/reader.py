@@ -66,7 +66,7 @@ def _require_version(connection: Connection) -> None:
     try:
         version = version_of(connection)
         require_known(version, known)
-    except NewerDatabase as error:
+    except (NewerDatabase, Unreachable) as error:
         raise Unreadable(str(error)) from None
     except psycopg.Error as error:
         raise Unreadable(f"the database cannot be read: {one_line(error)}") from error

@@ -2,7 +2,8 @@
 
 from qwed.store.migrate import migrations, require_known
 from qwed.store.postgres.locks import MIGRATIONS
-from qwed.store.postgres.opening import Connection
+from qwed.store.postgres.opening import Connection, Unreachable
+from qwed.store.postgres.shape import TABLES
 
 _LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
 _VERSIONS = (
@@ -10,15 +11,26 @@ _VERSIONS = (
     "(number BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
 )
 # Not to_regclass, which goes by what this connection remembers: a table that came while it waited is not there for it.
-_THERE = "SELECT 1 FROM pg_class WHERE relname = 'schema_versions' AND pg_table_is_visible(oid)"
+_THERE = (
+    "SELECT (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attname IN ('number', 'applied_at')) "
+    "FROM pg_class c WHERE relname = 'schema_versions' AND pg_table_is_visible(oid)"
+)
+_COLUMNS_OF_OURS = 2
+_STRANGE = (
+    "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s) "
+    "AND relname != 'schema_versions' ORDER BY relname LIMIT 1"
+)
 # Functions keep the path they were made under; what a person's own schema holds must not come before ours.
 _HERE = "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)"
 
 
 def version_of(connection: Connection) -> int:
-    """How far the database is; 0 where it holds no tables of ours."""
-    if connection.execute(_THERE).fetchone() is None:
+    """How far the database is; 0 where it holds no tables of ours. Unreachable where somebody else keeps versions."""
+    there = connection.execute(_THERE).fetchone()
+    if there is None:
         return 0
+    if there[0] != _COLUMNS_OF_OURS:
+        raise _taken("schema_versions")
     found = connection.execute("SELECT coalesce(max(number), 0) FROM schema_versions").fetchone()
     return 0 if found is None else int(found[0])
 
@@ -47,7 +59,14 @@ def _apply(connection: Connection, number: int, script: str) -> int:
         if version >= number:
             return version
         connection.execute(_HERE)
+        strange = None if version else connection.execute(_STRANGE, (TABLES,)).fetchone()
+        if strange is not None:
+            raise _taken(strange[0])
         connection.execute(_VERSIONS)
         connection.execute(script.encode())
         connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (number,))
     return number
+
+
+def _taken(table: str) -> Unreachable:
+    return Unreachable(f"the database in PostgreSQL holds a table `{table}` that is not ours: name one of its own")

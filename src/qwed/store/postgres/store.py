@@ -32,7 +32,9 @@ from qwed.store.protocol import (
     Moved,
     Settled,
     Settlement,
+    StoreError,
     Subject,
+    Unreachable,
     Wanted,
 )
 from qwed.store.usage import NOTHING_SPENT, Spent
@@ -83,9 +85,7 @@ class PostgresStore(EitherStore):
 
     def _open(self, url: str, sequencer: Sequencer, terms: Terms) -> None:
         self._lines = Lines(url)
-        seat = Seat(self._lines, _MIGRATING)
-        seat.ask(migrate, "could not be brought to this version")
-        seat.leave()
+        self._bring_up(Seat(self._lines, _MIGRATING))
         self._asking = Pool(self._lines, ASKING, _LINES_ASKING)
         self._browsing = Pool(self._lines, BROWSING, _LINES_BROWSING)
         self._pairs = Pairs(self._load_bucket, self._asking)
@@ -103,6 +103,17 @@ class PostgresStore(EitherStore):
             lambda: self.on_distrust(),
             self._handing,
         )
+
+    @staticmethod
+    def _bring_up(seat: Seat) -> None:
+        try:
+            seat.ask(migrate, "could not be brought to this version")
+        except Unreachable:
+            raise
+        except StoreError as error:
+            raise Unreachable(f"the database in PostgreSQL {error}") from error
+        finally:
+            seat.leave()
 
     def _handing(self, do: Callable[[], None]) -> None:
         self.soon(do)

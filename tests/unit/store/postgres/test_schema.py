@@ -12,8 +12,14 @@ import pytest
 from qwed.store.migrate import NewerDatabase, migrations
 from qwed.store.migrate import migrate as migrate_sqlite
 from qwed.store.postgres import schema
+from qwed.store.postgres.bringing import bring_up
+from qwed.store.postgres.opening import Unreachable
+from qwed.store.postgres.reader import open_tables
 from qwed.store.postgres.schema import migrate, version_of
+from qwed.store.reader import Unreadable
+from tests.support.clock import HandClock
 from tests.support.postgres_server import Databases
+from tests.support.stores import SharedShop
 
 Connection = psycopg.Connection[Any]
 NEWEST = migrations("postgres")[-1][0]
@@ -215,3 +221,35 @@ def test_the_tables_lie_where_the_path_says(postgres: Databases, database: str) 
         assert elsewhere.execute("SELECT of_qwed.make_month(86400 * 40)").fetchone() == (True,)
         found = elsewhere.execute("SELECT DISTINCT schemaname FROM pg_tables WHERE tablename LIKE 'activities%'")
         assert found.fetchall() == [("of_qwed",)]
+
+
+STRANGERS = {
+    "a table of ours by its name": ("CREATE TABLE agents (id INT)", "agents"),
+    "versions of another kind": ("CREATE TABLE schema_versions (version TEXT)", "schema_versions"),
+    "versions with numbers": ("CREATE TABLE schema_versions (number INT, name TEXT)", "schema_versions"),
+    "a view": ("CREATE VIEW usage AS SELECT 1 AS n", "usage"),
+}
+
+
+@pytest.mark.parametrize(("statement", "table"), STRANGERS.values(), ids=STRANGERS)
+def test_a_database_of_somebody_else_is_left_as_it_is(database: str, statement: str, table: str) -> None:
+    with psycopg.connect(database, autocommit=True) as outside:
+        outside.execute(statement.encode())
+        before = _names(outside)
+        for look in (lambda: SharedShop(database, HandClock()), lambda: bring_up(database, 0.0)):
+            with pytest.raises(Unreachable, match=f"holds a table `{table}` that is not ours"):
+                look()
+        assert _names(outside) == before
+    with pytest.raises(Unreadable), open_tables(database):
+        pass
+
+
+def _names(connection: Connection) -> list[Any]:
+    return connection.execute("SELECT relname FROM pg_class ORDER BY oid").fetchall()
+
+
+def test_why_tables_cannot_be_made_is_a_sentence_about_postgresql(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as outside:
+        outside.execute("DROP SCHEMA public")
+    with pytest.raises(Unreachable, match="the database in PostgreSQL could not be brought to this version: no schema"):
+        SharedShop(database, HandClock())
