@@ -217,6 +217,21 @@ def test_when_the_leader_is_killed_another_goes_on_with_everything(
         assert two.follows.server.stop() == 0
 
 
+def test_when_the_leader_stands_still_another_goes_on_and_it_follows_when_it_comes_back(
+    postgres: Databases, memory_path: Path
+) -> None:
+    with ExitStack() as stack:
+        two = start_two(postgres, memory_path, stack)
+        agent = two.follows.register()
+        two.leads.server.process.send_signal(signal.SIGSTOP)
+        waiting = two.follows.ask(agent, EMAIL)["action_id"]
+        # Nobody asks for it: whoever leads lets it run out.
+        once(lambda: two.rows(f"SELECT 1 FROM approvals WHERE activity_id = '{waiting}' AND state = 'expired'"))
+        two.leads.server.process.send_signal(signal.SIGCONT)
+        assert two.leads.ask(agent, SUM)["decision"] == "APPROVED"
+        assert [each.server.stop() for each in (two.leads, two.follows)] == [0, 0]
+
+
 # Under one supervisor
 
 

@@ -1,16 +1,17 @@
 """Which of all servers does what is done once for all: whoever holds one lock, on a connection of its own.
 
-Should it be lost without a word, two may believe it for a moment: what is done twice then is harmless, as it is after
-a crash.
+PostgreSQL takes the connection away from whoever does not use it: one that stands still leads no longer, and knows so
+itself when it goes on. Should two believe it for a moment, what is done twice then is harmless, as it is after a crash.
 """
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 import psycopg
 
-from qwed.store.postgres.lines import ASKING, Line, Lines
+from qwed.store.postgres.lines import Line, Lines, Patience
 from qwed.store.postgres.locks import try_to_lead
 from qwed.store.postgres.months import make_months
 from qwed.store.protocol import StoreError
@@ -18,6 +19,7 @@ from qwed.store.writer import tried
 from qwed.words.clock import HOUR
 
 PAUSE = 1.0
+LEADING = Patience(3, 1, 1, 10)
 _log = logging.getLogger("qwed.store")
 
 
@@ -28,13 +30,20 @@ class Household:
         self._lines = lines
         self._now = now
         self._on_beat = on_beat
-        self.leads = False
+        self._leads = False
+        self._until = 0.0
+        """The end of what was last found to be so."""
         self._line: Line | None = None
         self._months_due = 0.0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="qwed-household", daemon=True)
         self._look()
         self._thread.start()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this one does."""
+        return self._leads and time.monotonic() < self._until
 
     def close(self) -> None:
         """Leave it to somebody else."""
@@ -50,13 +59,15 @@ class Household:
                 _log.error("surprise at a look at the files", exc_info=surprise)
 
     def _look(self) -> None:
+        began = time.monotonic()
         try:
             line = self._connected()
-            if self.leads:
+            if self._leads:
                 line.execute("SELECT 1")
             else:
-                self.leads = try_to_lead(line)
-            if self.leads:
+                self._leads = try_to_lead(line)
+            self._until = began + LEADING.unused
+            if self._leads:
                 self._make_months(line)
         except (psycopg.Error, StoreError):
             self._leave()
@@ -64,12 +75,12 @@ class Household:
     def _connected(self) -> Line:
         self._lines.require()
         if self._line is None or self._line.closed:
-            self.leads = False
-            self._line = self._lines.open(ASKING)
+            self._leads = False
+            self._line = self._lines.open(LEADING)
         return self._line
 
     def _leave(self) -> None:
-        self.leads = False
+        self._leads = False
         if self._line is not None:
             self._line.close()
             self._line = None

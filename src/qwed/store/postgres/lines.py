@@ -30,11 +30,15 @@ _INTERVAL = 0.1
 
 
 class Patience(NamedTuple):
-    """How long one connection may take, in seconds: for a statement, for a lock, and doing nothing in a transaction."""
+    """How long one connection may take, in seconds: for a statement, for a lock, and doing nothing in a transaction.
+
+    And doing nothing at all, where it is not to be had for ever.
+    """
 
     statement: float
     lock: float
     idle: float
+    unused: float = 0.0
 
 
 ASKING = Patience(3, 1, 1)
@@ -148,12 +152,15 @@ class Lines:
 _SETTINGS = f"""
     SELECT {FAITHFULLY},
         set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false),
-        set_config('idle_in_transaction_session_timeout', %s, false),
+        set_config('idle_in_transaction_session_timeout', %s, false), set_config('idle_session_timeout', %s, false),
+        set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+        set_config('tcp_keepalives_count', '3', false),
         set_config('synchronous_commit',
             CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
             ELSE current_setting('synchronous_commit') END, false)
 """
-"""What was decided is on disk before it is said, whatever the server is used to."""
+"""What was decided is on disk before it is said, whatever the server is used to. And for whom nobody hears of any more,
+such as a machine without power, no connection is kept."""
 
 
 def told(error: BaseException) -> str:

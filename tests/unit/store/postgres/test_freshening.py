@@ -9,6 +9,8 @@ import pytest
 
 from qwed.store.parts import AgentAdded, KeyAdded
 from qwed.store.postgres import near
+from qwed.store.postgres.household import LEADING
+from qwed.store.postgres.locks import try_to_lead
 from qwed.store.protocol import ActivityQuery, StoreError, Wanted
 from tests.support.clock import HandClock
 from tests.support.stores import ORGANISATION, SharedShop, agent_of, owner_key
@@ -138,3 +140,14 @@ def test_one_of_them_leads_and_when_it_is_gone_another(one: SharedShop, other: S
     one.store._household.close()
     wait_for(other.store.leads)
     assert not one.store.leads()
+
+
+def test_who_leads_and_does_nothing_leads_no_longer(one: SharedShop) -> None:
+    one.store._household.close()
+    still = one.store._lines.open(LEADING._replace(unused=0.5))
+    assert try_to_lead(still)
+    other = one.beside()
+    wait_for(other.store.leads)
+    with pytest.raises(psycopg.OperationalError):
+        still.execute("SELECT 1")
+    other.store.close()
