@@ -57,29 +57,30 @@ class Databases:
         """The address of a new database: an empty one, or a copy of that which this address names."""
         name = f"t{os.getpid()}_{next(_numbers)}"
         template = named_by(like) if like else "template0"
-        self._say(f'CREATE DATABASE "{name}" TEMPLATE "{template}" ENCODING \'{encoding}\'')
+        self.say(f'CREATE DATABASE "{name}" TEMPLATE "{template}" ENCODING \'{encoding}\'')
         return self.url(name)
 
     def drop(self, url: str) -> None:
         """Remove a database; whoever is still connected is thrown out."""
-        self._say(f'DROP DATABASE IF EXISTS "{named_by(url)}" WITH (FORCE)')
+        self.say(f'DROP DATABASE IF EXISTS "{named_by(url)}" WITH (FORCE)')
 
     def rename(self, url: str, wanted: str) -> None:
         """Give a database the name in another address, which nothing else has."""
-        self._say(f'ALTER DATABASE "{named_by(url)}" RENAME TO "{named_by(wanted)}"')
+        self.say(f'ALTER DATABASE "{named_by(url)}" RENAME TO "{named_by(wanted)}"')
 
     @contextmanager
     def closed(self, url: str) -> Iterator[None]:
         """Throw everybody out of a database, and let nobody in meanwhile."""
         name = named_by(url)
-        self._say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS false')
-        self._say(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'")
+        self.say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS false')
+        self.say(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'")
         try:
             yield
         finally:
-            self._say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS true')
+            self.say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS true')
 
-    def _say(self, statement: str) -> None:
+    def say(self, statement: str) -> None:
+        """What whoever owns the server tells it."""
         import psycopg  # not where CrewAI is tested
 
         with psycopg.connect(self.url(), autocommit=True, connect_timeout=_PATIENCE) as connection:

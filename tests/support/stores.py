@@ -337,7 +337,7 @@ class SharedShop(Shop):
         def reach(patience: Patience) -> Line:
             line: Line = real(patience)
             if patience is WRITING:
-                line.execute("SET default_transaction_read_only = on")
+                line.execute("SET search_path = nowhere")
             return line
 
         lines.reach, writing._seat._since = reach, -1

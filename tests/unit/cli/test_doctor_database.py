@@ -84,6 +84,7 @@ WRONG = {
         "broken",
         "not as this qwed makes it: trigger `grow_logs` of `activities`",
     ),
+    "ALTER DATABASE {name} SET default_transaction_read_only = on": ("broken", "it is only read from"),
     "ALTER DATABASE {name} SET synchronous_commit = off": ("broken", "synchronous_commit is off: a decision that was"),
 }
 

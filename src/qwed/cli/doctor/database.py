@@ -40,6 +40,8 @@ def _judged(health: "Health") -> Iterator[Finding]:
     yield _version(health, used)
     if health.too_old:
         yield warning(_NAME, f"PostgreSQL {health.server} is older than those qwed was tried with", "use 15 or later")
+    if health.only_read:
+        yield broken(_NAME, "it is only read from, as a standby is", "name the one that is written to")
     if health.unsafe:
         names = ", ".join(health.unsafe)
         yield broken(_NAME, f"{names} is off: a decision that was given can be lost", "set it to `on` in PostgreSQL")

@@ -36,6 +36,8 @@ class Health(NamedTuple):
     too_old: bool
     version: int
     newest: int
+    only_read: bool
+    """Whether nothing can be written: it is a standby, or was told so."""
     in_use: bool
     """Whether a server runs on it."""
     unsafe: list[str]
@@ -65,6 +67,7 @@ def _look(connection: Connection) -> Health:
         too_old=connection.info.server_version < OLDEST,
         version=version,
         newest=newest,
+        only_read=connection.execute("SHOW transaction_read_only").fetchone() == ("on",),
         in_use=connection.execute(_LED, (LEADER,)).fetchone() is not None,
         unsafe=[str(row[0]) for row in connection.execute(_UNSAFE).fetchall()],
         altered=altered(connection) if known else [],

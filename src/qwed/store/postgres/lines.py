@@ -102,6 +102,8 @@ class Lines:
         """A new connection, though the database may be known to be away; psycopg.Error where it is."""
         settings: dict[str, Any] = {
             "application_name": "qwed",
+            # Not a standby, nor what was one's database before another took over.
+            "target_session_attrs": "read-write",
             "connect_timeout": CONNECT_SECONDS,
             "keepalives": 1,
             "keepalives_idle": 5,

@@ -31,6 +31,8 @@ _log = logging.getLogger("qwed.store")
 _AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 _BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.InsufficientResources)
 """What another batch would meet as well."""
+_ELSEWHERE = psycopg.errors.ReadOnlySqlTransaction
+"""Another one has taken over, and this one is only read from now on."""
 _FIND = "SELECT 1 FROM activities WHERE activity_id = %s"
 
 
@@ -138,9 +140,9 @@ class Writing:
                 error = self._attempt(batch)
         if error is None:
             return
-        if isinstance(error, StoreError):
+        if isinstance(error, (StoreError, _ELSEWHERE)):
             self._lines.lost(error)
-        if len(batch) > 1 and not isinstance(error, (StoreError, *_BUSY, *_AGAIN)):
+        if len(batch) > 1 and not isinstance(error, (StoreError, _ELSEWHERE, *_BUSY, *_AGAIN)):
             # One of them cannot be written, and the others are not to suffer for it.
             for asked in batch:
                 self._write([asked])

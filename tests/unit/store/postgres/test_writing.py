@@ -1,6 +1,7 @@
 """A batch is written as a whole or not at all, and whoever waits is told which, whatever becomes of the connection."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from qwed.store.parts import ToolChanged
 from qwed.store.postgres import freshening, lines, writing
 from qwed.store.postgres import store as shared
 from qwed.store.postgres.lines import Patience
-from qwed.store.protocol import MOVED, Memory, Reservation, Settled, Settlement, StoreError, Wanted
+from qwed.store.protocol import MOVED, Memory, Reservation, Settled, Settlement, StoreError, Unreachable, Wanted
 from qwed.words import Decision
 from tests.support.clock import HandClock
 from tests.support.postgres_server import Postgres, named_by
@@ -203,6 +204,37 @@ def test_a_log_goes_on_from_the_backup_that_was_put_in_its_place(own: Postgres, 
         tree.add(leaf_hash(entry.leaf.encode()))
     head = msgspec.to_builtins(head_from(shop.store.latest_head(ORGANISATION)))
     assert read_head(head, KEYRING.public_keys()).root == tree.root()
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["connections end", "connections stay"])
+def test_one_that_is_only_read_from_now_on_is_away_until_it_is_written_to_again(
+    own: Postgres, shop: SharedShop, cut: bool
+) -> None:
+    _decided(shop, 1).block(30)
+    walked = _walked(shop, 2)
+    with _only_read(own, shop, cut=cut):
+        with pytest.raises(StoreError):
+            shop.outcome(shop.store.settle(walked))
+        assert not shop.store.up()
+        with pytest.raises(StoreError, match="read-only"):
+            shop.freshen()
+        with pytest.raises(Unreachable, match="PostgreSQL cannot be reached: .* read-only"):
+            shop.beside()
+    wait_for(lambda: _is_back(shop))
+    assert shop.outcome(shop.store.settle(walked)).log_index == 1
+
+
+@contextmanager
+def _only_read(own: Postgres, shop: SharedShop, *, cut: bool) -> Iterator[None]:
+    """As when another server has taken over, and this one follows it."""
+    name = named_by(shop.url)
+    own.say(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    if cut:
+        own.say(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    else:
+        shop.store._writing._seat.line().execute("SET default_transaction_read_only = on")
+    yield
+    own.say(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
 
 
 def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served_again(
