@@ -223,7 +223,8 @@ def _split(text: str) -> SplitResult:
 
 
 def _database(text: str) -> str:
-    parts = _split(text)
+    # Of several hosts each may have a port of its own.
+    parts = _split(_PORT_AMONG_OTHERS.sub("", text))
     if text and (parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/")):
         raise ValueError("must name a database, such as postgresql://user@host/qwed")
     return text
@@ -250,6 +251,7 @@ _REDIS = re.compile(r"rediss?://host(?:/(?:[0-9]{1,5})?)?|unix:///.+")
 _REDIS_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 """Whom to believe, and who we are. That a certificate need not be valid is none of them."""
 _WITNESS = re.compile(r"stdout|file:.+|https?://.+", re.DOTALL)
+_PORT_AMONG_OTHERS = re.compile(r":[0-9]+(?=,)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[\t -~]{1,8192}")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")

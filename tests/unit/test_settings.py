@@ -189,6 +189,11 @@ def test_an_unknown_variable_changes_nothing() -> None:
     assert settings_from({"QWED_PROT": "1"}) == Settings()
 
 
+def test_a_database_may_be_at_one_of_several_places() -> None:
+    text = "postgresql://qwed@one:5432,two:5433/qwed"
+    assert settings_from({"QWED_DATABASE_URL": text}).database_url == text
+
+
 @pytest.mark.parametrize(
     ("field", "text"),
     [
@@ -197,6 +202,7 @@ def test_an_unknown_variable_changes_nothing() -> None:
         ("database_url", "postgresql://me:hunter2@host/"),
         ("database_url", "postgresql://me:hunter2"),
         ("database_url", "postgresql://me:hunter2\u2100@host/qwed"),
+        ("database_url", "postgresql://me:hunter2@one:1,two:nought/qwed"),
         ("redis_url", "http://me:hunter2@host"),
         ("otel_headers", "hunter2"),
         ("otel_headers", "authorization=hunter2,,=hunter2"),

@@ -24,7 +24,7 @@ def try_to_lead(connection: Connection) -> bool:
 @contextmanager
 def starting_alone(url: str) -> Iterator[None]:
     """Nobody else starts on this database meanwhile."""
-    with closing(connected(url)) as connection:
+    with closing(connected(url, among="read-write")) as connection:
         try:
             connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (START,))
         except psycopg.Error as error:

@@ -20,9 +20,17 @@ FAITHFULLY = (
 role is used to."""
 
 
-def connected(url: str, *, autocommit: bool = True) -> Connection:
-    """A connection that writes values as SQLite does; Unreachable where there is none."""
-    asked: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "application_name": "qwed", **read_address(url)}
+def connected(url: str, *, autocommit: bool = True, among: str = "any") -> Connection:
+    """A connection that writes values as SQLite does; Unreachable where there is none.
+
+    `among` says which of several servers will do: `any`, or one that is `read-write`.
+    """
+    asked: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "qwed",
+        "target_session_attrs": among,
+        **read_address(url),
+    }
     try:
         connection = psycopg.connect(**asked, autocommit=True)
         connection.execute(f"SELECT {FAITHFULLY}".encode())

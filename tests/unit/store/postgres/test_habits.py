@@ -7,10 +7,11 @@ import pytest
 
 from qwed.store.postgres.bringing import bring_up
 from qwed.store.postgres.health import health_of
+from qwed.store.postgres.locks import starting_alone
 from qwed.store.postgres.opening import Unreachable, connected
 from qwed.store.protocol import ActivityQuery, Settled
 from tests.support.clock import HandClock
-from tests.support.postgres_server import Databases, named_by
+from tests.support.postgres_server import Databases, Postgres, named_by
 from tests.support.stores import CENT, ORGANISATION, SharedShop, agent_of
 
 MOMENT = 1_763_323_090.1234567
@@ -79,3 +80,14 @@ def test_a_database_that_cannot_keep_every_letter_is_refused_by_name(postgres: D
         with pytest.raises(Unreachable, match=f"keeps text as {encoding}: make one with ENCODING 'UTF8'"):
             look(url)
     postgres.drop(url)
+
+
+def test_of_several_servers_the_one_that_is_written_to_is_found() -> None:
+    with Postgres(tcp=True, settings={"default_transaction_read_only": "on"}) as standby, Postgres(tcp=True) as own:
+        hosts = f"127.0.0.1:{standby.port},127.0.0.1:{own.port}"
+        url = own.url().replace(f"127.0.0.1:{own.port}", hosts)
+        with starting_alone(url):
+            shop = SharedShop(url, HandClock())
+        assert shop.store.first_organisation() == ORGANISATION
+        shop.store.close()
+        assert health_of(own.url()).filled

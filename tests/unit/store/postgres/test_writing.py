@@ -14,6 +14,7 @@ from qwed.store.parts import ToolChanged
 from qwed.store.postgres import freshening, lines, writing
 from qwed.store.postgres import store as shared
 from qwed.store.postgres.lines import Patience
+from qwed.store.postgres.locks import starting_alone
 from qwed.store.protocol import MOVED, Memory, Reservation, Settled, Settlement, StoreError, Unreachable, Wanted
 from qwed.words import Decision
 from tests.support.clock import HandClock
@@ -218,8 +219,10 @@ def test_one_that_is_only_read_from_now_on_is_away_until_it_is_written_to_again(
         assert not shop.store.up()
         with pytest.raises(StoreError, match="read-only"):
             shop.freshen()
-        with pytest.raises(Unreachable, match="PostgreSQL cannot be reached: .* read-only"):
+        with pytest.raises(Unreachable, match=r"PostgreSQL cannot be reached: .* read-only"):
             shop.beside()
+        with pytest.raises(Unreachable, match="read-only"), starting_alone(shop.url):
+            pass
     wait_for(lambda: _is_back(shop))
     assert shop.outcome(shop.store.settle(walked)).log_index == 1
 
