@@ -90,12 +90,13 @@ class Lines:
         if self._away:
             raise StoreError(self._away)
 
-    def open(self, patience: Patience) -> Line:
-        """A new connection; StoreError where there is none to be had."""
+    def open(self, patience: Patience, *, further: bool = False) -> Line:
+        """A new connection; StoreError where there is none, which says nothing of others where this is a further one."""
         try:
             return self.reach(patience)
         except psycopg.Error as error:
-            self.lost(error)
+            if not further:
+                self.lost(error)
             raise Unreachable(f"PostgreSQL cannot be reached: {one_line(error)}") from None
 
     def reach(self, patience: Patience) -> Line:
@@ -184,8 +185,9 @@ class Seat:
         self._lines.require()
         if self._line is None or self._line.closed or self._since != self._lines.times_lost:
             self.leave()
-            self._since = self._lines.times_lost
-            self._line = self._lines.open(self._patience)
+            since = self._lines.times_lost
+            self._line = self._lines.open(self._patience, further=self._since < 0)
+            self._since = since
         return self._line
 
     def leave(self) -> None:

@@ -1,7 +1,7 @@
 """A batch is written as a whole or not at all, and whoever waits is told which, whatever becomes of the connection."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -15,7 +15,17 @@ from qwed.store.postgres import freshening, lines, writing
 from qwed.store.postgres import store as shared
 from qwed.store.postgres.lines import Patience
 from qwed.store.postgres.locks import starting_alone
-from qwed.store.protocol import MOVED, Memory, Reservation, Settled, Settlement, StoreError, Unreachable, Wanted
+from qwed.store.protocol import (
+    MOVED,
+    ActivityQuery,
+    Memory,
+    Reservation,
+    Settled,
+    Settlement,
+    StoreError,
+    Unreachable,
+    Wanted,
+)
 from qwed.words import Decision
 from tests.support.clock import HandClock
 from tests.support.postgres_server import Postgres, named_by
@@ -266,6 +276,32 @@ def _is_back(shop: SharedShop) -> bool:
     except StoreError:
         return False
     return True
+
+
+def test_where_no_further_connection_is_to_be_had_those_that_are_there_go_on() -> None:
+    with Postgres(settings={"max_connections": "20"}) as crowded:
+        shop = SharedShop(crowded.database(), HandClock())
+        shop.register(agent_of())
+        shop.freshen()
+        _decided(shop, 1).block(30)
+        with _crowd(crowded):
+            with pytest.raises(StoreError, match=r"PostgreSQL cannot be reached: .* too many clients"):
+                shop.store.activities(ActivityQuery("agent_1", 10))
+            shop.freshen()
+            assert _decided(shop, 2).block(30).log_index == 1
+            assert shop.store.up()
+        assert len(shop.store.activities(ActivityQuery("agent_1", 10))) == 2
+        shop.store.close()
+
+
+@contextmanager
+def _crowd(own: Postgres) -> Iterator[None]:
+    """Others have taken every connection that was left."""
+    with ExitStack() as stack:
+        with suppress(psycopg.OperationalError):
+            while True:
+                stack.enter_context(psycopg.connect(own.url()))
+        yield
 
 
 @pytest.fixture
