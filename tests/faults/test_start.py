@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from qwed.gate import Gate
 from qwed.kernel.stages.authenticate import find_key
 from qwed.kernel.wiring import OWNER_KEY_FILE, close_services, open_services
 from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
+from qwed.ledger.vault import VaultError
 from qwed.settings import Settings
 from qwed.store.migrate import migrate, migrations
 from qwed.store.place import FILE_NAME, DataDirectoryInUse
+from qwed.store.postgres.opening import connected
+from qwed.store.postgres.schema import migrate as migrate_postgres
 from qwed.words.clock import Clock
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.server import SERVE, Server
@@ -174,6 +178,72 @@ def test_a_migration_that_fails_leaves_the_version_it_found(tmp_path: Path) -> N
     names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     assert names == [("agents",)]
     connection.close()
+
+
+def _empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, _empty], ids=["gone", "empty"])
+def test_keys_without_their_database_begin_no_other_one(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    kept = (directory / FILE_NAME).read_bytes()
+    lose(directory / FILE_NAME)
+    before = {file.name: file.read_bytes() for file in directory.iterdir()}
+    command = [*SERVE, "--data-dir", str(directory)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=_bare())
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"qwed: {directory} has keys, and the database they are of is gone: restore {directory / FILE_NAME} from a "
+        "backup, or name the PostgreSQL that it was copied to with QWED_DATABASE_URL; to begin anew, name an empty "
+        "--data-dir\n",
+    )
+    assert {file.name: file.read_bytes() for file in directory.iterdir()} == before
+    (directory / FILE_NAME).write_bytes(kept)
+    with qwed.open(directory) as gate:
+        assert find_key(before[OWNER_KEY_FILE].decode().strip(), gate.services.store) is not None
+
+
+@pytest.mark.parametrize("tables", [False, True], ids=["no tables", "tables"])
+def test_keys_beside_an_empty_postgresql_begin_no_other_house(tmp_path: Path, database: str, tables: bool) -> None:
+    directory = tmp_path / "data"
+    _require_open_house(directory)
+    if tables:
+        with connected(database) as connection:
+            migrate_postgres(connection)
+    before = {file.name: file.read_bytes() for file in directory.iterdir()}
+    said = "the database is empty, and .* has the keys of another: .* fill it with `qwed copy`; to begin anew, name an"
+    with pytest.raises(VaultError, match=said):
+        open_services(Settings(data_dir=directory, database_url=database))
+    assert {file.name: file.read_bytes() for file in directory.iterdir()} == before
+    # Nothing was begun there either: what is to be in it can still be copied into it.
+    copied = subprocess.run(
+        [sys.executable, "-m", "qwed.cli", "copy", "--from", f"sqlite:///{directory}", "--to", database],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=_bare(),
+    )
+    assert copied.returncode == 0, copied.stderr
+    close_services(open_services(Settings(data_dir=directory, database_url=database)).services)
+
+
+@pytest.mark.parametrize("left", ["the vault's key alone", "every key"])
+def test_a_first_start_on_postgresql_that_was_cut_short_begins_again(tmp_path: Path, database: str, left: str) -> None:
+    """What it says in the database before it makes its keys, it finds there."""
+    settings = Settings(data_dir=tmp_path / "data", database_url=database)
+    close_services(open_services(settings).services)
+    with connected(database) as connection:
+        connection.execute("DELETE FROM keys")
+        connection.execute("DELETE FROM organisations")
+        if left == "the vault's key alone":
+            connection.execute("DELETE FROM meta WHERE name = 'vault'")
+            (settings.directory / OWNER_KEY_FILE).unlink()
+    opened = open_services(settings)
+    close_services(opened.services)
+    assert opened.owner_key == (settings.directory / OWNER_KEY_FILE).read_text().strip()
 
 
 def test_a_signing_key_that_others_can_read_stops_the_start_and_gives_the_directory_back(tmp_path: Path) -> None:

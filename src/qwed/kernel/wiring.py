@@ -20,7 +20,7 @@ from qwed.ledger.keyring import Keyring, fresh_keyring, open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.ledger.vault import MASTER_FILE, Master, VaultError, fresh_master
 from qwed.settings import Settings, SettingsError
-from qwed.store.protocol import Store
+from qwed.store.protocol import VAULT, Store
 from qwed.translate.provider import Provider, Translator
 from qwed.words.clock import Clock
 from qwed.words.ids import new_id
@@ -89,7 +89,7 @@ def _around(
 def _require_same(master: Master, store: Store, directory: Path | None) -> None:
     """Whoever has another key files steps and answers under other names: what was done could be done once more."""
     own = master.fingerprint("qwed")
-    if store.mark("vault", own) != own:
+    if store.mark(VAULT, own) != own:
         raise VaultError(
             f"{directory}/{MASTER_FILE} is not the key that what is kept in this database was sealed under: "
             "copy the keys from the data directory of the first server"

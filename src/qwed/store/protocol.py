@@ -22,6 +22,9 @@ from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
 from qwed.waiting import Soon, Ticket
 from qwed.words import Decision, ErrorCode
 
+BEGUN, VAULT = "begun", "vault"
+"""What `mark` is told: that keys are about to be made for this database, and which ones they are."""
+
 
 class StoreError(Exception):
     """The store could not keep what it was given; nothing of it is visible."""

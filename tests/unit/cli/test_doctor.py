@@ -237,6 +237,19 @@ def test_a_directory_at_rest(data: Path, run: Run) -> None:
     assert run("--data-dir", data).of("data directory") == [("fine", f"{data}, no server runs on it", "")]
 
 
+def test_keys_whose_database_is_gone_are_broken(data: Path, run: Run) -> None:
+    (data / "qwed.db").unlink()
+    ran = run("--data-dir", data)
+    assert ran.of("data directory") == [
+        (
+            "broken",
+            f"{data} has keys, and the database they are of is gone",
+            "restore it from a backup, or set QWED_DATABASE_URL to the PostgreSQL it was copied to",
+        )
+    ]
+    assert ran.code == 1
+
+
 def test_a_directory_that_is_not_there_is_made_by_a_server(tmp_path: Path, run: Run) -> None:
     ran = run(QWED_DATA_DIR=str(tmp_path / "not" / "yet"))
     assert ran.of("data directory")[0][:2] == (

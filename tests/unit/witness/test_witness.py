@@ -20,6 +20,7 @@ from qwed.kernel.change import GATE, Actor
 from qwed.kernel.people.organisations import add_organisation
 from qwed.ledger.sequencer import Head
 from qwed.settings import SettingsError
+from qwed.store.migrate import migrate
 from qwed.store.protocol import StoreError
 from qwed.waiting import in_thread
 from qwed.witness.places import Outcome, Place, StandardOutput, WitnessFile
@@ -305,6 +306,9 @@ def test_a_log_that_is_gone_is_noticed_by_our_own_signature_and_another_nodes_is
     strange = [vars(record) for record in caplog.records if record.name == "qwed.witness"]
     assert [(record["what"], record["count"]) for record in strange] == [("heads of other logs", 1)]
     (data / "qwed.db").unlink()
+    # As the first start made it, before there was anybody.
+    with closing(sqlite3.connect(data / "qwed.db", isolation_level=None)) as connection:
+        migrate(connection)
     found = grown(data, file, 0)
     assert (found.state, [each.size for each in found.contradicted.values()]) == ("contradicted", [2])
 

@@ -10,10 +10,11 @@ from qwed.cli.doctor.finding import Finding, broken, fine, warning
 
 _DATABASE = "qwed.db"
 _LOCK = "lock"
-_SECRETS = ("owner.key", "signing.key", "vault.key")
+_VAULT = "vault.key"
+_SECRETS = ("owner.key", "signing.key", _VAULT)
 _NEEDED = {
     "signing.key": "`qwed keys rotate` makes another where it is lost",
-    "vault.key": "content opens with no other",
+    _VAULT: "content opens with no other",
 }
 _OTHERS = 0o077
 _LITTLE, _TOO_LITTLE = 1 << 30, 100 << 20
@@ -49,8 +50,12 @@ def _itself(directory: Path, mode: int, names: set[str], *, shared: bool) -> Fin
         return fine(_NAME, f"{directory}, in use by a running server")
     if shared and _NEEDED.keys() <= names:
         return fine(_NAME, f"{directory}, with the keys of a server on PostgreSQL")
-    used = "no server runs on it" if _DATABASE in names else "empty, no server has started on it yet"
-    return fine(_NAME, f"{directory}, {used}")
+    if _DATABASE in names:
+        return fine(_NAME, f"{directory}, no server runs on it")
+    if not shared and _VAULT in names:
+        advice = "restore it from a backup, or set QWED_DATABASE_URL to the PostgreSQL it was copied to"
+        return broken(_NAME, f"{directory} has keys, and the database they are of is gone", advice)
+    return fine(_NAME, f"{directory}, empty, no server has started on it yet")
 
 
 def _is_locked(file: Path) -> bool:

@@ -10,7 +10,7 @@ from qwed.kernel.request import LONGEST_NAME
 from qwed.ledger import leaf
 from qwed.ledger.vault import Master, SubjectKey, VaultError, existing_master, master_from
 from qwed.store.agent import Agent
-from qwed.store.protocol import Entry, KeptApproval, Store, Subject
+from qwed.store.protocol import BEGUN, Entry, KeptApproval, Store, Subject
 from qwed.words.clock import Clock
 from qwed.words.ids import new_id
 
@@ -29,6 +29,9 @@ def opened_master(file: Path, store: Store) -> Master:
     Another one would open nothing and know no step again: whatever was decided could be asked for a second time.
     """
     known = store.some_subject()
+    if known is None and not file.exists():
+        # A start that is cut short here finds its own key again, and not that of a database which is gone.
+        store.mark(BEGUN, file.name)
     try:
         master = master_from(file) if known is None else existing_master(file)
     except FileNotFoundError:

@@ -22,11 +22,11 @@ def try_to_lead(connection: Connection) -> bool:
 
 
 @contextmanager
-def starting_alone(url: str) -> Iterator[None]:
-    """Nobody else starts on this database meanwhile."""
+def starting_alone(url: str) -> Iterator[Connection]:
+    """Nobody else starts on this database meanwhile; it can be asked how it stands."""
     with closing(connected(url, among="read-write")) as connection:
         try:
             connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (START,))
         except psycopg.Error as error:
             raise Unreachable(f"PostgreSQL says: {one_line(error)}") from None
-        yield
+        yield connection

@@ -4,6 +4,7 @@ from qwed.store.migrate import migrations, require_known
 from qwed.store.postgres.locks import MIGRATIONS
 from qwed.store.postgres.opening import Connection, Unreachable
 from qwed.store.postgres.shape import TABLES
+from qwed.store.protocol import BEGUN, VAULT
 
 _LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
 _VERSIONS = (
@@ -20,6 +21,7 @@ _STRANGE = (
     "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s) "
     "AND relname != 'schema_versions' ORDER BY relname LIMIT 1"
 )
+_TRACES = "SELECT 1 FROM organisations UNION ALL SELECT 1 FROM meta WHERE name IN (%s, %s) LIMIT 1"
 # Functions keep the path they were made under; what a person's own schema holds must not come before ours.
 _HERE = "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)"
 
@@ -33,6 +35,13 @@ def version_of(connection: Connection) -> int:
         raise _taken("schema_versions")
     found = connection.execute("SELECT coalesce(max(number), 0) FROM schema_versions").fetchone()
     return 0 if found is None else int(found[0])
+
+
+def is_begun(connection: Connection) -> bool:
+    """Whether a server has started on this database, if only as far as to say so before it made its keys."""
+    if version_of(connection) == 0:
+        return False
+    return connection.execute(_TRACES, (BEGUN, VAULT)).fetchone() is not None
 
 
 def migrate(connection: Connection, upto: int | None = None) -> int:
