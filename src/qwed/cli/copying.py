@@ -141,12 +141,16 @@ def _tell_findings(report: "Report") -> int:
 
 
 def _tell(end: "Address", keys: Path, copied: "Copied", report: "Report") -> None:
+    from qwed.store.place import FILE_NAME
+
     for log in report.logs:
         say(f"{log.log_id}: {log.size} entries, {log.heads} heads, root {log.root}: verified")
     total = sum(copied.rows.values())
     say(f"{total} rows of {len(copied.rows)} tables are in {end.shown}, each compared with the one it was copied from")
     if end.directory is None:
         say(f"the keys stay in {keys}: start the server with that data directory, and QWED_DATABASE_URL for the rest")
+        if (keys / FILE_NAME).exists():
+            say(f"take {keys / FILE_NAME} away before: started without that address, a server would go on from there")
     elif end.directory.resolve() != keys.resolve():
         say(f"the keys stay in {keys}: copy signing.key, signing.jwks, vault.key and owner.key to {end.shown} yourself")
 

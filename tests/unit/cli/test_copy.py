@@ -215,6 +215,7 @@ def test_what_was_done_is_told_without_a_password(house: History, database: str,
     assert ran.code == 0
     assert "hunter2" not in ran.out + ran.err
     assert f"the keys stay in {house.data}: start the server with that data directory, and QWED_DATABASE_URL" in ran.out
+    assert f"take {house.data / 'qwed.db'} away before: started without that address, a server would go on" in ran.out
     assert ran.out.count(": verified") == 2
     with hand(house.data) as connection:
         count = connection.execute("SELECT count(*) FROM activities").fetchone()[0]
