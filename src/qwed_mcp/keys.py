@@ -45,9 +45,10 @@ class OwnKeys:
     async def caller(self, key: str) -> str | Unreachable | None:
         """As the protocol says."""
         from qwed.kernel.stages.authenticate import find_key
+        from qwed.words.roles import ASKING
 
         found = find_key(key, self._store)
-        return None if found is None else found.key_id
+        return None if found is None or found.role not in ASKING else found.key_id
 
 
 class _Remembered(NamedTuple):

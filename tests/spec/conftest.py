@@ -62,7 +62,7 @@ def furnished(data_dir: Path, **settings: str) -> Iterator[House]:
 def _furnish(server: Server) -> House:
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner:
         keys = {"owner": server.owner_key}
-        for role in ("approver", "member"):
+        for role in ("approver", "member", "metrics"):
             keys[role] = _key(owner, role)["key"]
         revoked = _key(owner, "owner")
         assert owner.delete(f"/keys/{revoked['id']}").status_code == 200

@@ -20,8 +20,9 @@ _IN_PATH = re.compile(r"{(\w+)}")
 KEYS = ("owner", "approver", "member")
 PEOPLE = ("owner", "approver")
 OWNER = ("owner",)
+METRICS = ("owner", "metrics")
 AGENT = (*KEYS, "token")
-EVERYONE = (*AGENT, "nobody", "revoked", "made up")
+EVERYONE = (*AGENT, "metrics", "nobody", "revoked", "made up")
 
 WHO: dict[str, tuple[str, ...]] = {
     "register_agent": KEYS,
@@ -78,7 +79,7 @@ WHO: dict[str, tuple[str, ...]] = {
     "revoke_agent": OWNER,
     "list_tools": KEYS,
     "put_tool": OWNER,
-    "metrics": OWNER,
+    "metrics": METRICS,
     "erase_subject": OWNER,
     "audit_head": KEYS,
     "audit_entries": KEYS,
@@ -95,7 +96,10 @@ WHO: dict[str, tuple[str, ...]] = {
     "health": EVERYONE,
     "ready": EVERYONE,
 }
-"""Typed from the design: an agent's token is for its own affairs, a member works, people decide, an owner rules."""
+"""Typed from the design: an agent's token is for its own affairs, a member works, people decide, an owner rules.
+
+The key of a machine that scrapes metrics opens those and nothing else.
+"""
 
 _DECIDES = frozenset({"verify", "verify_tool"})
 _NO_CREDENTIAL, _UNKNOWN, _ROLE, _BAD_TOKEN = "QWED-AUTH-001", "QWED-AUTH-002", "QWED-AUTH-003", "QWED-AGENT-002"
@@ -199,7 +203,7 @@ def test_each_role_may_use_what_the_table_says_and_nothing_else(
 ) -> None:
     operation = next(each for each in operations if each.name == name)
     # Whoever may not asks first, because some of those who may leave nothing to ask for.
-    callers = sorted(("owner", "approver", "member", "token"), key=lambda caller: caller in WHO[name])
+    callers = sorted(("owner", "approver", "member", "metrics", "token"), key=lambda caller: caller in WHO[name])
     for caller in callers:
         response = scene.ask(operation, scene.headers(caller))
         if caller in WHO[name]:
@@ -240,6 +244,24 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
         none = scene.ask(operation, shown, scene.ids | {"agent_id": "agent_" + "0" * 24})
         assert (real.status_code, _code(real)) == (401, _BAD_TOKEN), operation
         assert real.content == none.content, operation
+
+
+@spec("B")
+def test_a_key_for_metrics_opens_nothing_beside_a_good_token_either(operations: list[Operation], scene: Scene) -> None:
+    both = asking(scene.house.keys["metrics"], scene.agent["agent_token"])
+    for operation in operations:
+        if WHO[operation.name] is not EVERYONE and operation.name != "metrics":
+            response = scene.ask(operation, both)
+            assert (response.status_code, _code(response)) == (403, _ROLE), operation
+
+
+@spec("B")
+def test_only_the_first_organisation_has_keys_for_metrics(house: House) -> None:
+    with house.client("foreign") as elsewhere:
+        refused = elsewhere.post("/keys", json={"name": "prometheus", "role": "metrics"})
+        assert (refused.status_code, _code(refused)) == (403, _ROLE)
+        assert "the first organisation reads them" in refused.text
+        assert elsewhere.get("/metrics").status_code == 403
 
 
 @spec("9.8")
@@ -322,7 +344,7 @@ ATTEMPTS: dict[str, list[Any]] = {
         {"name": "twin", "principal_id": "user_9", "agent_id": "<agent>", "trust_level": 2},
     ],
     "approve": [{"reason": "it is mine"}, {"reason": "it is mine", "approver": "the owner"}],
-    "add_key": [{"name": "more", "role": role} for role in ("owner", "approver", "member")],
+    "add_key": [{"name": "more", "role": role} for role in ("owner", "approver", "member", "metrics")],
     "put_tool": [{"risk_level": "low"}, {"risk_level": "low", "requires_approval": False, "dangerous": False}],
 }
 """Beside the plain body of each operation: what someone would try who wants more."""

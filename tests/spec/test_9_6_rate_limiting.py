@@ -254,6 +254,7 @@ def test_the_default_limit_is_sixty_thousand_a_minute(house: House) -> None:
     ("key", "status", "code"),
     [
         ("owner", 200, None),
+        ("metrics", 200, None),
         ("approver", 403, "QWED-AUTH-003"),
         ("member", 403, "QWED-AUTH-003"),
         ("foreign", 403, "QWED-AUTH-003"),
@@ -262,7 +263,7 @@ def test_the_default_limit_is_sixty_thousand_a_minute(house: House) -> None:
         (None, 401, "QWED-AUTH-001"),
     ],
 )
-def test_the_numbers_are_for_the_owner_of_the_first_organisation_alone(
+def test_the_numbers_are_for_an_owner_of_the_first_organisation_and_a_key_made_for_them(
     house: House, key: str | None, status: int, code: str | None
 ) -> None:
     with house.client(key) as client:

@@ -7,8 +7,9 @@ from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Agent, Key
 from qwed.store.credentials import matches
 from qwed.words import ErrorCode
+from qwed.words.roles import ASKING
 
-ANYONE = frozenset({"owner", "approver", "member"})
+ANYONE = ASKING
 _WHERE = "keys (`qwed_live_...`) go in X-API-Key, agents' tokens (`qwed_agent_...`) in Authorization: Bearer"
 OWNER = frozenset({"owner"})
 APPROVERS = frozenset({"owner", "approver"})

@@ -135,7 +135,7 @@ SECURITY_SCHEMES: dict[str, Schema] = {
         "type": "apiKey",
         "in": "header",
         "name": "X-API-Key",
-        "description": "A key of the organisation, `qwed_live_...`, with the role owner, approver or member.",
+        "description": "A key of the organisation, `qwed_live_...`, with the role owner, approver, member or metrics.",
     },
     "agent": {
         "type": "http",

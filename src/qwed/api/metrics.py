@@ -22,6 +22,7 @@ from qwed.api.streaming import ENDS
 from qwed.api.together import Together
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.words import ErrorCode
+from qwed.words.roles import METRICS
 
 if TYPE_CHECKING:
     from qwed.api.http import Node
@@ -33,6 +34,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 OWN_JUDGES = frozenset({"tool", "shell", "path"})
 """What judges an action that has no engine of its own."""
 OUTCOMES = ("delivered", "failed", "given_up")
+_READERS = OWNER | {METRICS}
 SPANS = ("exported", "dropped")
 MESSAGES = ("told", "heard", "lost")
 STRANGERS = frozenset(
@@ -82,12 +84,12 @@ FAMILIES: dict[str, Family] = {
 
 
 async def metrics(call: Call) -> Response:
-    """Every number, for the owner of the first organisation."""
-    key = require_key(call, OWNER)
+    """Every number, for an owner of the first organisation, or a key of it that is for nothing else."""
+    key = require_key(call, _READERS)
     if isinstance(key, Problem):
         return refused(key)
     if key.organisation_id != call.services.store.first_organisation():
-        return refused(problem(ErrorCode.ROLE_NOT_SUFFICIENT, "this needs an owner's key of the first organisation"))
+        return refused(problem(ErrorCode.ROLE_NOT_SUFFICIENT, "this needs a key of the first organisation"))
     return Response(200, call.node.metrics.text(), ((b"content-type", CONTENT_TYPE_LATEST.encode()),))
 
 

@@ -220,7 +220,7 @@ class KeyShape(Shape):
     """A new key of the organisation."""
 
     name: Name
-    role: Literal["owner", "approver", "member"]
+    role: Literal["owner", "approver", "member", "metrics"]
 
 
 class WebhookShape(Shape):

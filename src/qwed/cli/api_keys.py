@@ -13,7 +13,7 @@ _HEADS = ("id", "name", "role", "prefix", "created_at", "revoked_at")
 
 def add_to(app: typer.Typer) -> None:
     """Add the group and its commands."""
-    keys = group("Keys of the organisation: for owners, approvers and members.")
+    keys = group("Keys of the organisation: for owners, approvers, members and metrics.")
     keys.command("list", help="Every key, without its secret.")(_list)
     keys.command("create", help="Make a key; it is shown once.")(_create)
     keys.command("revoke", help="End a key: it opens nothing any more.")(_revoke)
@@ -32,7 +32,7 @@ def _list(as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) ->
 
 def _create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="whose it is, or what for")],
-    role: Annotated[str, typer.Option(metavar="ROLE", help="owner, approver or member")] = "member",
+    role: Annotated[str, typer.Option(metavar="ROLE", help="owner, approver, member or metrics")] = "member",
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,

@@ -40,7 +40,7 @@ def create_organisation(name: str) -> Call[Known]:
 
 
 def create_key(name: str, role: str = "member") -> Call[Known]:
-    """A key of the organisation, shown once: `owner`, `approver` or `member`."""
+    """A key of the organisation, shown once: `owner`, `approver`, `member` or `metrics`."""
     return Known((yield from ask("POST", "/keys", {"name": name, "role": role})))
 
 

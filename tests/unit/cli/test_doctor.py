@@ -319,7 +319,7 @@ def test_without_a_server_the_usual_address_is_a_warning_and_a_named_one_is_brok
     assert run(QWED_BASE_URL=NOWHERE).broken == ["server"]
 
 
-@pytest.mark.parametrize("role", ["owner", "approver", "member"])
+@pytest.mark.parametrize("role", ["owner", "approver", "member", "metrics"])
 def test_the_role_of_a_key_is_told(server: Server, api: httpx.Client, run: Run, role: str) -> None:
     key = api.post("/keys", json={"name": "doctor", "role": role}).json()["key"]
     ran = run("--url", server.base_url, QWED_API_KEY=key)

@@ -7,7 +7,12 @@ import anyio
 import httpx
 import pytest
 
-from qwed_mcp.keys import MAX_REMEMBERED, ServersKeys, Unreachable
+import qwed
+from qwed.kernel.change import GATE, Actor
+from qwed.kernel.people.organisations import NewKey, add_key
+from qwed.waiting import in_thread
+from qwed.words.roles import ROLES
+from qwed_mcp.keys import MAX_REMEMBERED, OwnKeys, ServersKeys, Unreachable
 from tests.support.clock import HandClock
 
 KEY = f"qwed_live_{'a' * 40}"
@@ -108,3 +113,12 @@ def test_what_is_remembered_is_bounded_and_holds_no_key() -> None:
         assert not any("qwed_live_" in each for each in keys._remembered)
 
     with_keys(Asked(known), ask)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_of_a_store_of_our_own_every_key_asks_but_those_for_metrics(role: str) -> None:
+    with qwed.open() as gate:
+        made = in_thread(add_key("x", role, Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
+        assert isinstance(made, NewKey)
+        caller = anyio.run(OwnKeys(gate.services.store, "").caller, made.text)
+    assert caller == (None if role == "metrics" else made.key.key_id)

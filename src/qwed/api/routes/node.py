@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/metrics",
         measured.metrics,
-        "Metrics for Prometheus; for an owner of the first organisation",
+        "Metrics for Prometheus; for an owner, or a key for metrics, of the first organisation",
         str,
         errors=KEY,
         media="text/plain",

@@ -10,8 +10,8 @@ from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Agent, Key
 from qwed.store.credentials import matches
 from qwed.words import ErrorCode
+from qwed.words.roles import ASKING, OWNER
 
-OWNER = "owner"
 _PROVE = "send the agent's own token in Authorization: Bearer, or a key of an owner in X-API-Key"
 _SENDS_AS = "an agent sends as its own id with its own token, an owner's key as anybody"
 
@@ -22,6 +22,8 @@ def prove_sender(name: str, shown: Credentials, services: Services) -> Sender | 
     key = None if shown.api_key is None else find_key(shown.api_key, services.store, shown.proven_key)
     if shown.api_key is not None and key is None:
         return problem(ErrorCode.UNKNOWN_CREDENTIAL)
+    if key is not None and key.role not in ASKING:
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT)
     if shown.agent_token is not None:
         return _by_token(agent, shown, key)
     organisation_id = shown.organisation_id if key is None else key.organisation_id

@@ -12,8 +12,8 @@ from qwed.store.credentials import API_KEY, mint
 from qwed.store.parts import KeyAdded, KeyRevoked, OrganisationAdded
 from qwed.words import ErrorCode, Event
 from qwed.words.ids import new_id
+from qwed.words.roles import METRICS, ROLES
 
-ROLES = ("owner", "approver", "member")
 LONGEST_NAME = 256
 MOST_KEYS = 1_000
 
@@ -77,6 +77,8 @@ async def add_key(name: str, role: str, actor: Actor, services: Services) -> New
     """A new key of the actor's organisation."""
     if role not in ROLES:
         return problem(ErrorCode.MALFORMED, f"`role` must be one of {', '.join(ROLES)}")
+    if role == METRICS and actor.organisation_id != services.store.first_organisation():
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "metrics are of all: the first organisation reads them")
     active = [key for key in services.store.list_keys(actor.organisation_id) if key.revoked_at is None]
     if len(active) >= MOST_KEYS:
         return problem(ErrorCode.CONFLICT, f"an organisation has at most {MOST_KEYS} keys: revoke some first")

@@ -7,6 +7,7 @@ from qwed.store.agent import Agent, Key
 from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 from qwed.words import Decision, ErrorCode
+from qwed.words.roles import ASKING
 
 _SHOW_ONE = "send an organisation key in X-API-Key, or the agent's own token in Authorization: Bearer"
 
@@ -17,8 +18,8 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
     key = None
     if shown.api_key is not None:
         key = find_key(shown.api_key, services.store, shown.proven_key)
-        if key is None:
-            return denied(ErrorCode.UNKNOWN_CREDENTIAL)
+        if key is None or key.role not in ASKING:
+            return denied(ErrorCode.UNKNOWN_CREDENTIAL if key is None else ErrorCode.ROLE_NOT_SUFFICIENT)
     agent = services.store.find_agent(case.agent_id)
     if shown.agent_token is not None and (agent is None or agent is not shown.proven_agent):
         proven = matches(shown.agent_token, None if agent is None else agent.token_digest)

@@ -185,14 +185,14 @@ def test_a_newer_version_that_comes_while_one_waits_is_refused(database: str) ->
 @pytest.mark.parametrize("cut", ["an error", "the connection"])
 def test_a_crash_inside_leaves_the_version_before_it(database: str, monkeypatch: pytest.MonkeyPatch, cut: str) -> None:
     ends = {"an error": "SELECT 1 / 0;", "the connection": "SELECT pg_terminate_backend(pg_backend_pid());"}
-    known = migrations("postgres")
-    broken = [*known[:-1], (known[-1][0], f"{known[-1][1]}\n{ends[cut]}")]
+    (first, script), *later = migrations("postgres")
+    broken = [(first, f"{script}\n{ends[cut]}"), *later]
     with monkeypatch.context() as patch, psycopg.connect(database, autocommit=True) as connection:
         patch.setattr(schema, "migrations", lambda _kind: broken)
         with pytest.raises(psycopg.Error):
             migrate(connection)
     with psycopg.connect(database, autocommit=True) as connection:
-        assert version_of(connection) == known[-1][0] - 1
+        assert version_of(connection) == first - 1
         tables = "SELECT count(*) FROM pg_class WHERE relname = 'activities'"
         assert connection.execute(tables).fetchone() == (0,)
         assert migrate(connection) == NEWEST
