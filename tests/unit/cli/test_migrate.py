@@ -148,7 +148,10 @@ def test_who_may_not_change_tables_is_told(database: str, run: Run) -> None:
         connection.execute("CREATE ROLE qwed_guest LOGIN")
     ran = run("--database", database.replace("postgres@", "qwed_guest@"))
     assert (ran.code, ran.out) == (2, "")
-    assert "PostgreSQL says: permission denied for schema public" in ran.err
+    assert ran.err == (
+        f"qwed: the database is at version 0, and this qwed wants {NEWEST_THERE}: run `qwed migrate` as the role that "
+        "owns its tables, and grant what came with it (permission denied for schema public)\n"
+    )
     with connected(database) as connection:
         connection.execute("DROP ROLE qwed_guest")
 

@@ -1,10 +1,12 @@
 """The tables in PostgreSQL: brought to the newest version by one process at a time, each file in one transaction."""
 
+from psycopg.errors import InsufficientPrivilege
+
 from qwed.store.migrate import migrations, require_known
 from qwed.store.postgres.locks import MIGRATIONS
-from qwed.store.postgres.opening import Connection, Unreachable
+from qwed.store.postgres.opening import Connection
 from qwed.store.postgres.shape import TABLES
-from qwed.store.protocol import BEGUN, VAULT
+from qwed.store.protocol import BEGUN, VAULT, Unreachable
 
 _LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
 _VERSIONS = (
@@ -48,15 +50,21 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
     """Bring the database to the newest version (or `upto`) and return it. A newer one than ours is refused.
 
     The connection commits by itself. One whose version is the newest is only looked at: that needs no right to change
-    tables. Whoever comes second waits, and finds the work done.
+    tables, without which it is Unreachable. Whoever comes second waits, and finds the work done.
     """
     known = migrations("postgres")
     version = version_of(connection)
     require_known(version, known)
-    for number, script in known:
-        if version < number <= (upto or number):
-            version = _apply(connection, number, script)
-            require_known(version, known)
+    try:
+        for number, script in known:
+            if version < number <= (upto or number):
+                version = _apply(connection, number, script)
+                require_known(version, known)
+    except InsufficientPrivilege as error:
+        raise Unreachable(
+            f"the database is at version {version}, and this qwed wants {known[-1][0]}: run `qwed migrate` as the role "
+            f"that owns its tables, and grant what came with it ({error.diag.message_primary})"
+        ) from None
     return version
 
 

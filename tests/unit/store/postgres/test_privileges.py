@@ -11,6 +11,7 @@ import pytest
 
 from qwed.store.boundary import Entry, ListName
 from qwed.store.job import Job, JobItem
+from qwed.store.migrate import migrations
 from qwed.store.parts import (
     AttestationRevoked,
     Executed,
@@ -20,7 +21,7 @@ from qwed.store.parts import (
     Webhook,
     WebhookChanged,
 )
-from qwed.store.protocol import Memory, Notice, Settled, Subject
+from qwed.store.protocol import Memory, Notice, Settled, Subject, Unreachable
 from qwed.words import Decision
 from tests.support.clock import HandClock
 from tests.support.postgres_binaries import installation
@@ -46,6 +47,15 @@ def plain(postgres: Databases, template: str) -> Iterator[str]:
     postgres.drop(url)
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         connection.execute(f"DROP ROLE {ROLE}")
+
+
+def test_a_server_that_may_not_bring_the_tables_up_says_who_may(plain: str) -> None:
+    newest = migrations("postgres")[-1][0]
+    with psycopg.connect(plain.replace(f"{ROLE}@", "postgres@"), autocommit=True) as connection:
+        connection.execute("DELETE FROM schema_versions WHERE number = %s", (newest,))
+    said = f"^the database is at version {newest - 1}, and this qwed wants {newest}: run `qwed migrate` as the role"
+    with pytest.raises(Unreachable, match=said):
+        SharedShop(plain, HandClock())
 
 
 def test_a_server_does_everything_as_that_role(plain: str) -> None:
