@@ -1,5 +1,8 @@
 """The tables in PostgreSQL: brought to the newest version by one process at a time, each file in one transaction."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from psycopg.errors import InsufficientPrivilege
 
 from qwed.store.migrate import migrations, require_known
@@ -24,6 +27,11 @@ _STRANGE = (
     "AND relname != 'schema_versions' ORDER BY relname LIMIT 1"
 )
 _TRACES = "SELECT 1 FROM organisations UNION ALL SELECT 1 FROM meta WHERE name IN (%s, %s) LIMIT 1"
+_GRANT = "the role of this address lacks a right: grant what docs/postgresql.md grants, after a restore once more"
+_MIGRATE = (
+    "the database is at version {}, and this qwed wants {}: run `qwed migrate` as the role that owns its tables, and "
+    "grant what came with it"
+)
 # Functions keep the path they were made under; what a person's own schema holds must not come before ours.
 _HERE = "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)"
 
@@ -41,9 +49,8 @@ def version_of(connection: Connection) -> int:
 
 def is_begun(connection: Connection) -> bool:
     """Whether a server has started on this database, if only as far as to say so before it made its keys."""
-    if version_of(connection) == 0:
-        return False
-    return connection.execute(_TRACES, (BEGUN, VAULT)).fetchone() is not None
+    with _permitted(_GRANT):
+        return version_of(connection) != 0 and connection.execute(_TRACES, (BEGUN, VAULT)).fetchone() is not None
 
 
 def migrate(connection: Connection, upto: int | None = None) -> int:
@@ -53,19 +60,24 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
     tables, without which it is Unreachable. Whoever comes second waits, and finds the work done.
     """
     known = migrations("postgres")
-    version = version_of(connection)
+    with _permitted(_GRANT):
+        version = version_of(connection)
     require_known(version, known)
-    try:
-        for number, script in known:
-            if version < number <= (upto or number):
+    for number, script in known:
+        if version < number <= (upto or number):
+            with _permitted(_MIGRATE.format(version, known[-1][0])):
                 version = _apply(connection, number, script)
-                require_known(version, known)
-    except InsufficientPrivilege as error:
-        raise Unreachable(
-            f"the database is at version {version}, and this qwed wants {known[-1][0]}: run `qwed migrate` as the role "
-            f"that owns its tables, and grant what came with it ({error.diag.message_primary})"
-        ) from None
+            require_known(version, known)
     return version
+
+
+@contextmanager
+def _permitted(advice: str) -> Iterator[None]:
+    """Unreachable, with what is to be done, where the role that we are may not do what it is about to."""
+    try:
+        yield
+    except InsufficientPrivilege as error:
+        raise Unreachable(f"{advice} ({error.diag.message_primary})") from None
 
 
 def _apply(connection: Connection, number: int, script: str) -> int:

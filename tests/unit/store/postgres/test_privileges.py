@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from qwed.store.parts import (
     Webhook,
     WebhookChanged,
 )
+from qwed.store.postgres.opening import Connection, connected
+from qwed.store.postgres.schema import is_begun, migrate
 from qwed.store.protocol import Memory, Notice, Settled, Subject, Unreachable
 from qwed.words import Decision
 from tests.support.clock import HandClock
@@ -56,6 +58,15 @@ def test_a_server_that_may_not_bring_the_tables_up_says_who_may(plain: str) -> N
     said = f"^the database is at version {newest - 1}, and this qwed wants {newest}: run `qwed migrate` as the role"
     with pytest.raises(Unreachable, match=said):
         SharedShop(plain, HandClock())
+
+
+@pytest.mark.parametrize("begun", [is_begun, migrate])
+def test_a_role_that_was_granted_nothing_is_told_so(plain: str, begun: Callable[[Connection], object]) -> None:
+    with psycopg.connect(plain.replace(f"{ROLE}@", "postgres@"), autocommit=True) as connection:
+        connection.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {ROLE}")
+    said = r"lacks a right: grant what docs/postgresql.md grants.* \(permission denied for table schema_versions\)$"
+    with connected(plain) as connection, pytest.raises(Unreachable, match=said):
+        begun(connection)
 
 
 def test_a_server_does_everything_as_that_role(plain: str) -> None:
