@@ -2,7 +2,7 @@
 
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -43,6 +43,10 @@ class Rota(Generic[T]):
         mine = self._items.pop(who, deque())
         mine.appendleft(item)
         self._items = {who: mine, **self._items}
+
+    def give_back(self, who: str, items: Sequence[T]) -> None:
+        """Before the others of `who`, whose turn comes as if nothing had been taken."""
+        self._items.setdefault(who, deque()).extendleft(reversed(items))
 
     def serve(self, who: str) -> T:
         """The next item of `who`, who then stands behind everybody else."""

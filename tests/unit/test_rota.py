@@ -29,6 +29,15 @@ def test_what_is_put_back_comes_first() -> None:
     assert served(rota) == [1, 2]
 
 
+def test_what_is_given_back_comes_before_the_others_of_its_own_and_takes_no_turn_of_another() -> None:
+    rota: Rota[int] = Rota()
+    for who, item in (("a", 1), ("a", 2), ("a", 3), ("b", 4)):
+        rota.put(who, item)
+    taken = [rota.serve("a"), rota.serve("a")]
+    rota.give_back("a", taken)
+    assert served(rota) == [4, 1, 2, 3]
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers())))
 def test_nobody_waits_longer_than_a_round(items: list[tuple[str, int]]) -> None:
     rota: Rota[tuple[str, int]] = Rota()

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from qwed.engines._pool.frames import MAX_REQUEST, pack
+from qwed.engines._pool.frames import MAX_ASK
 from qwed.engines._pool.manager import Manager
 from qwed.engines._pool.messages import TIMEOUT, UNSENDABLE, Ask, broken, encode, undecided
 from qwed.engines._pool.permits import Permits
@@ -90,12 +90,11 @@ class EnginePool:
         seconds = min(seconds, LONGEST_SECONDS)
         job = Job(engine=engine, deadline=time.monotonic() + seconds, for_agent=for_agent, who=who)
         try:
-            job.frame = pack(
-                encode(Ask(number=job.number, engine=engine, seconds=seconds, request=request)), MAX_REQUEST
-            )
+            job.payload = encode(Ask(number=job.number, engine=engine, seconds=seconds, request=request))
         except UNSENDABLE:
-            message = f"the request cannot be sent to the engine `{engine}`, use JSON values of at most 24 MiB"
-            return done(broken(engine, message, "unsendable"))
+            return done(_unsendable(engine))
+        if len(job.payload) > MAX_ASK:
+            return done(_unsendable(engine))
         self._put(job)
         return job.ticket
 
@@ -110,6 +109,11 @@ class EnginePool:
             if self._owner == os.getpid():
                 self._queues.shut()
                 self._thread.join()
+
+
+def _unsendable(engine: str) -> Verdict:
+    message = f"the request cannot be sent to the engine `{engine}`, use JSON values of at most 24 MiB"
+    return broken(engine, message, "unsendable")
 
 
 def _sensible(size: int | None) -> int:

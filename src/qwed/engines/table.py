@@ -27,6 +27,8 @@ class EngineRow:
     engine that starts threads: a fork has none of them."""
     extra: str = "engines"
     """What to install where it cannot be loaded."""
+    together: int = 1
+    """How many questions of one agent a worker is handed at once: several where each takes a moment."""
     lasting: bool = True
     """Whether the same input is answered alike on every day; a verdict that looks at the calendar is not remembered."""
 
@@ -39,16 +41,34 @@ def _queries(*texts: str) -> tuple[EngineRequest, ...]:
     return tuple(EngineRequest(query=text) for text in texts)
 
 
+_SEVERAL = 16
 _IDENTITY, _LENGTHS = "sin(x)^2 + cos(x)^2 = 1", "5 km + 300 m = 5.3 km"
 
 ENGINES: dict[str, EngineRow] = _by_name(
     (
         EngineRow(name="math", module="qwed.engines.math", version=4, warm=_queries(_IDENTITY, _LENGTHS)),
         EngineRow(name="logic", module="qwed.engines.logic", version=3),
-        EngineRow(name="code", module="qwed.engines.code", version=7, warm=(EngineRequest(code="print(1 + 1)"),)),
-        EngineRow(name="sql", module="qwed.engines.sql", version=3, warm=_queries("SELECT id FROM users")),
         EngineRow(
-            name="shell", module="qwed.engines.shell", version=2, permitted_by_name=False, warm=_queries("ls -l")
+            name="code",
+            module="qwed.engines.code",
+            version=7,
+            warm=(EngineRequest(code="print(1 + 1)"),),
+            together=_SEVERAL,
+        ),
+        EngineRow(
+            name="sql",
+            module="qwed.engines.sql",
+            version=3,
+            warm=_queries("SELECT id FROM users"),
+            together=_SEVERAL,
+        ),
+        EngineRow(
+            name="shell",
+            module="qwed.engines.shell",
+            version=2,
+            permitted_by_name=False,
+            warm=_queries("ls -l"),
+            together=_SEVERAL,
         ),
         EngineRow(name="fact", module="qwed.engines.fact", version=4),
         EngineRow(name="stats", module="qwed.engines.stats"),

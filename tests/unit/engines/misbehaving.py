@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,11 @@ def _tell_and_hang(request: EngineRequest) -> dict[str, Any]:
     with open(request.parameters["fifo"], "w") as fifo:
         fifo.write(str(os.getpid()))
     return _hang(request)
+
+
+def _nap(request: EngineRequest) -> dict[str, Any]:
+    time.sleep(request.parameters["seconds"])
+    return {}
 
 
 def _tell(request: EngineRequest) -> dict[str, Any]:
@@ -203,6 +209,7 @@ DEEDS: dict[str, Callable[[EngineRequest], dict[str, Any]]] = {
     "leave a child": _leave_a_child,
     "leave at once": _leave_at_once,
     "limits": _limits,
+    "nap": _nap,
     "open many": _open_many,
     "pid": lambda _: {"pid": os.getpid()},
     "policy": lambda request: {"tables": request.policy.allowed_tables, "rows": request.policy.max_rows},

@@ -1,5 +1,6 @@
 """Design 8: the pools of several servers on one machine, and the one bound that they share."""
 
+import dataclasses
 import os
 import select
 import socket
@@ -288,6 +289,19 @@ def test_every_end_of_a_job_gives_its_place_back(pools: tuple[EnginePool, Engine
             assert ask(pool, deed, "a", seconds).block(PATIENCE).verified == (deed == "echo")
     tickets = [ask(pool, "echo", who) for pool in pools for who in "abcdef"]
     assert all(ticket.block(PATIENCE).verified for ticket in tickets)
+
+
+def test_questions_handed_over_together_take_one_place_and_give_it_back(admit: Callable[[], socket.socket]) -> None:
+    rows = [dataclasses.replace(ROW, together=4)]
+    pools = [EnginePool(rows, size=2, memory_mb=128, bound=admit()) for _ in range(2)]
+    for pool in pools:
+        pool.start()
+    deeds = ["echo", "echo", "abort", "echo", "raise", "echo"] * 3
+    tickets = [(deed, ask(pool, deed, who)) for deed in deeds for pool in pools for who in "ab"]
+    assert [ticket.block(PATIENCE).verified for _, ticket in tickets] == [deed == "echo" for deed, _ in tickets]
+    assert all(ask(pool, "echo", who).block(PATIENCE).verified for pool in pools for who in "cd")
+    for pool in pools:
+        pool.close()
 
 
 def test_a_server_that_is_killed_gives_its_places_back(admit: Callable[[], socket.socket], tmp_path: Path) -> None:

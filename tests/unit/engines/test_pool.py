@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from qwed.engines._pool.messages import Ask, encode
 from qwed.engines._pool.queues import Job, Queues
 from qwed.engines._pool.workers import Lost, Worker, Zygote
 from qwed.engines.pool import EnginePool, PoolFull
@@ -560,6 +561,155 @@ def test_many_agents_together_fill_the_queue() -> None:
     with pytest.raises(PoolFull, match="every engine worker is busy"):
         queues.put(Job(engine="x", deadline=0.0, for_agent=True, who="e"))
     assert len(queues.close()) == 4
+
+
+# Several questions of one agent, handed over together
+
+SEVERAL = dataclasses.replace(ROW, together=4)
+
+
+@pytest.fixture
+def held(open_pool: OpenPool, fifo: Path) -> Iterator[tuple[EnginePool, Callable[[], object]]]:
+    """A pool in which everything that `a` asks waits until it is let go, and is then handed over together."""
+    pool = open_pool(SEVERAL)
+    all_loaded(pool)
+    holding = ask(pool, "tell", fifo=str(fifo), who="a")
+    yield pool, fifo.read_text
+    assert holding.block(PATIENCE).verified
+
+
+Held = tuple[EnginePool, Callable[[], object]]
+
+
+def test_questions_handed_over_together_are_each_answered(held: Held) -> None:
+    pool, let_go = held
+    tickets = [ask(pool, "echo", who="a", n=n) for n in range(11)]
+    let_go()
+    assert [ticket.block(PATIENCE).result["echo"] for ticket in tickets] == [{"n": n} for n in range(11)]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "error" in case], ids=lambda case: case["deed"])
+def test_of_questions_handed_over_together_only_the_one_that_went_wrong_has_to_do_with_it(
+    held: Held, case: dict[str, str]
+) -> None:
+    pool, let_go = held
+    seconds = 0.5 if case["error"] == "timeout" else PATIENCE
+    before = [ask(pool, "echo", who="a", n=n) for n in range(2)]
+    wrong = ask(pool, case["deed"], who="a", seconds=seconds)
+    behind = [ask(pool, "echo", who="a", n=n) for n in range(2, 6)]
+    let_go()
+    assert wrong.block(PATIENCE).result["error"] == case["error"]
+    assert [ticket.block(PATIENCE).result["echo"] for ticket in (*before, *behind)] == [{"n": n} for n in range(6)]
+
+
+def test_a_worker_begins_nothing_more_of_what_it_was_handed_when_that_takes_long() -> None:
+    zygote = Zygote((ROW,), 128, 0.0, [ROW.name])
+    with closing(Worker(zygote.fork(), 0.0)) as worker:
+        while not worker.pid:
+            select.select([worker.channel], [], [], PATIENCE)
+            worker.meet()
+        for deed, parameters in (("echo", {}), ("nap", {"seconds": 0.05}), ("echo", {}), ("hang", {})):
+            job = Job(engine=ROW.name, deadline=math.inf, for_agent=True)
+            request = EngineRequest(query=deed, parameters=parameters)
+            job.payload = encode(Ask(number=job.number, engine=ROW.name, seconds=PATIENCE, request=request))
+            worker.give(job)
+        worker.begin(0.0)
+        worker.send()
+        declined = []
+        while worker.jobs:
+            select.select([worker.channel], [], [], PATIENCE)
+            for reply in worker.hear():
+                worker.done()
+                declined.append(reply.declined)
+        assert declined == [False, False, True, True]
+        assert worker.idle
+    zygote.ready = True
+    zygote.end(PATIENCE)
+
+
+def test_what_waits_behind_a_question_that_takes_long_is_another_workers(
+    open_pool: OpenPool, fifo: Path, tmp_path: Path
+) -> None:
+    pool = open_pool(SEVERAL, size=3)
+    assert result(pool, "echo", who="a") == {"echo": {}, "code": ""}
+    once(lambda: len(pool.processes) == 4)
+    _, hanging = occupy(pool, fifo, who="a")
+    second = tmp_path / "second"
+    os.mkfifo(second)
+    ask(pool, "tell", fifo=str(second), who="a")
+    slow = ask(pool, "tell and hang", fifo=str(fifo), who="a")
+    behind = [ask(pool, "pid", who="a") for _ in range(3)]
+    second.read_text()
+    slow_pid = int(fifo.read_text())
+    os.kill(hanging, signal.SIGKILL)
+    pids = {ticket.block(PATIENCE).result["pid"] for ticket in behind}
+    assert slow_pid not in pids
+    assert not slow.done
+
+
+def test_a_turn_is_the_shorter_the_more_wait_for_one() -> None:
+    for whose, most in (("aaaa", 4), ("aaab", 3), ("aaabc", 2), ("aaabcde", 1)):
+        queues = queued(*whose)
+        first = queues.take(2, (), {"x"})
+        assert first is not None
+        taken = 1
+        while queues.take_beside(first, 6 // (taken + 1), -1.0) is not None:
+            taken += 1
+        assert taken == most, whose
+        queues.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "goes"),
+    [
+        ({}, True),
+        ({"who": "b"}, False),
+        ({"engine": "y"}, False),
+        ({"deadline": 5.0}, False),
+        ({"payload": b"x" * 5000}, False),
+        ({"for_agent": False}, False),
+    ],
+)
+def test_only_small_questions_of_one_agent_and_engine_with_time_left_are_handed_over_together(
+    change: dict[str, Any], goes: bool
+) -> None:
+    queues = queued("a")
+    following = Job(**{"engine": "x", "deadline": 9.0, "for_agent": True, "who": "a", "payload": b"small", **change})
+    queues.put(following)
+    first = queues.take(2, (), {"x"})
+    assert first is not None
+    assert (queues.take_beside(first, 4, 5.0) is following) is goes
+    queues.close()
+
+
+def rings(queues: Queues) -> bool:
+    rung = bool(select.select([queues.bell], [], [], 0)[0])
+    queues.hush()
+    return rung
+
+
+def test_the_pools_thread_is_woken_only_where_there_is_something_to_do() -> None:
+    queues = queued("a")
+    assert rings(queues)
+    assert turns(queues, 1) == "a"
+    queues.next_deadline(50.0)
+    for idle, served, job, woken in (
+        (0, "", Job(engine="x", deadline=60.0, for_agent=True, who="b"), False),
+        (0, "", Job(engine="x", deadline=40.0, for_agent=True, who="b"), True),
+        (0, "", Job(engine="new", deadline=60.0, for_agent=True, who="b"), True),
+        (1, "", Job(engine="x", deadline=60.0, for_agent=True, who="b"), True),
+        (1, "b", Job(engine="x", deadline=60.0, for_agent=True, who="b"), False),
+        (1, "", Job(engine="x", deadline=60.0, for_agent=False, who="b"), False),
+        (2, "b", Job(engine="x", deadline=60.0, for_agent=True, who="b"), True),
+        (2, "", Job(engine="x", deadline=60.0, for_agent=False, who="b"), True),
+    ):
+        assert queues.take(idle, served, {"x"}) is None
+        queues.put(job)
+        assert rings(queues) is woken, (idle, served, job)
+        queues.late(math.inf)
+    queues.shut()
+    assert rings(queues)
+    queues.close()
 
 
 def test_work_submitted_before_the_engines_are_loaded_is_done_when_they_are(open_pool: OpenPool) -> None:

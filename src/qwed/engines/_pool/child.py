@@ -1,17 +1,19 @@
 """A worker, from the fork on: it cuts its ties, accepts its limits, and answers one request after another."""
 
 import ctypes
+import math
 import os
 import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from qwed.engines._pool.frames import MAX_ANSWER, MAX_REQUEST, pack, receive
-from qwed.engines._pool.messages import HELLO, Ask, Reply, decode_ask, encode
+from qwed.engines._pool.messages import HELLO, Ask, Reply, decode_asks, encode
 from qwed.engines.protocol import EngineRequest
 from qwed.words import Verdict
 
@@ -19,6 +21,8 @@ Verify = Callable[[EngineRequest], Verdict]
 
 REQUESTS_PER_WORKER = 1_000
 OPEN_FILES = 32
+MOMENT = 0.02
+"""Seconds after which nothing more is begun of what was asked together: somebody else may have waited since."""
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -91,14 +95,21 @@ def work(channel: socket.socket, engines: Mapping[str, Verify], memory: int) -> 
     number = served = 0
     try:
         while (payload := receive(channel, MAX_REQUEST)) is not None:
-            ask = decode_ask(payload)
-            number = ask.number
-            verdict = _answer(ask, engines)
-            if os.getpid() != me:
-                return
-            served += 1
-            retire = served >= REQUESTS_PER_WORKER or _resident() > full
-            _say(channel, Reply(number=number, verdict=verdict, retire=retire))
+            until = math.inf
+            for ask in decode_asks(payload):
+                number = ask.number
+                now = time.monotonic()
+                if now > until:
+                    _say(channel, Reply(number=number, declined=True))
+                    continue
+                until = min(until, now + MOMENT)
+                verdict = _answer(ask, engines)
+                if os.getpid() != me:
+                    return
+                served += 1
+                retire = served >= REQUESTS_PER_WORKER or _resident() > full
+                # At once, and not with the others: the pool is to know which one it was that took too long.
+                _say(channel, Reply(number=number, verdict=verdict, retire=retire))
     finally:
         raised = sys.exc_info()[0]
         if raised is not None and os.getpid() == me:

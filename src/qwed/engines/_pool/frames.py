@@ -2,10 +2,13 @@
 
 import socket
 import struct
+from collections.abc import Iterator
 
 MAX_ANSWER = 4 << 20
 MAX_REQUEST = 24 << 20
 """Above an upload of 10 MiB in base64, with room for the rest of the request."""
+MAX_ASK = MAX_REQUEST - 2
+"""Of one request: several are sent as a list, and one is a list of one."""
 
 _LENGTH = struct.Struct("!I")
 
@@ -46,8 +49,8 @@ def _checked_length(head: bytes | bytearray, limit: int) -> int:
     return length
 
 
-class OneFrame:
-    """Collects a single frame from bytes as they arrive."""
+class Frames:
+    """Collects frames from bytes as they arrive."""
 
     __slots__ = ("_bytes", "_limit")
 
@@ -55,12 +58,18 @@ class OneFrame:
         self._limit = limit
         self._bytes = bytearray()
 
-    def feed(self, piece: bytes) -> bytes | None:
-        """The payload once it is whole; FrameError if it is too long or anything follows it."""
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The payloads that are whole now; FrameError behind them if the next one is too long."""
         self._bytes += piece
-        if len(self._bytes) < _LENGTH.size:
-            return None
-        end = _LENGTH.size + _checked_length(self._bytes, self._limit)
-        if len(self._bytes) > end:
-            raise FrameError("more than one frame arrived")
-        return bytes(self._bytes[_LENGTH.size :]) if len(self._bytes) == end else None
+        while len(self._bytes) >= _LENGTH.size:
+            end = _LENGTH.size + _checked_length(self._bytes, self._limit)
+            if len(self._bytes) < end:
+                return
+            payload = bytes(self._bytes[_LENGTH.size : end])
+            del self._bytes[:end]
+            yield payload
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has come of another frame."""
+        return not self._bytes

@@ -7,34 +7,17 @@ import time
 from typing import Any
 
 from qwed.engines._pool.messages import DIED, TIMEOUT, undecided, verdict_of
+from qwed.engines._pool.pauses import Pause, breathe
 from qwed.engines._pool.permits import Permits
-from qwed.engines._pool.queues import Job, Queues
-from qwed.engines._pool.workers import ENDING_SECONDS, Lost, Worker, Zygote
+from qwed.engines._pool.queues import SMALL, Job, Queues
+from qwed.engines._pool.workers import ENDING_SECONDS, PATIENT_SECONDS, Lost, Worker, Zygote
 from qwed.engines.table import EngineRow
 from qwed.waiting import Ticket, announce
 from qwed.words import Verdict
 
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 5.0
-
-
-class _Pause:
-    """How long to wait before starting another process: longer with each one that failed by itself."""
-
-    def __init__(self) -> None:
-        self.until = 0.0
-        self._next = FIRST_PAUSE
-
-    def failed(self) -> None:
-        self.until = time.monotonic() + self._next
-        self._next = min(2 * self._next, LONGEST_PAUSE)
-
-    def worked(self) -> None:
-        self._next = FIRST_PAUSE
-
 
 class Manager:
-    """Keeps `size` workers alive and gives each a job at a time."""
+    """Keeps `size` workers alive and gives each a job at a time, or a few small ones of one agent."""
 
     def __init__(
         self,
@@ -51,12 +34,13 @@ class Manager:
         self.processes: tuple[int, ...] = ()
         self._rows = rows
         self._known = frozenset(row.name for row in rows)
+        self._together = {row.name: row.together for row in rows}
         self._size = size
         self._memory_mb = memory_mb
         self._queues = queues
         self._zygote: Zygote | None = None
         self._workers: list[Worker] = []
-        self._pause = _Pause()
+        self._pause = Pause()
         self._settled: list[Ticket[Any]] = []
         self._able: frozenset[str] = frozenset()
         """The engines that every worker without a job has."""
@@ -78,6 +62,7 @@ class Manager:
             self._end()
 
     def _turn(self) -> None:
+        self._breathe()
         for key, events in self._selector.select(self._patience()):
             key.data(events)
         self._expire(time.monotonic())
@@ -87,28 +72,39 @@ class Manager:
             self._permits.flush()
         self._tell()
 
+    def _breathe(self) -> None:
+        """While a worker has several questions before it, let answers gather: they are read and told together.
+
+        A question that a worker is free for ends it, and so does the answer of one that has nothing else to do.
+        """
+        if any(len(worker.jobs) > 1 for worker in self._workers):
+            last = [worker.channel for worker in self._workers if len(worker.jobs) == 1]
+            breathe((self._queues.bell, *last, *([self._permits.channel] if self._permits else ())))
+
     def _patience(self) -> float | None:
         """How long nothing needs doing; None until something happens."""
-        moments = [worker.deadline for worker in self._workers]
-        moments.append(self._queues.next_deadline())
+        moments = [min(worker.deadline, worker.impatient) for worker in self._workers]
         moments.append(self._leisure())
         if self._zygote is not None:
             moments.append(self._zygote.deadline)
         now = time.monotonic()
         if self._pause.until > now or self._lacks_processes():
             moments.append(self._pause.until)
-        wait = min(moments) - now
+        wait = self._queues.next_deadline(min(moments, default=math.inf)) - now
         return max(0.0, wait) if wait < threading.TIMEOUT_MAX else None
 
     def _expire(self, now: float) -> None:
+        for worker in self._workers:
+            if worker.impatient <= now:
+                self._queues.give_back(worker.take_back(1))
         late = [worker for worker in self._workers if worker.deadline <= now]
         # A zygote that was asked for a worker and gives none is stuck.
-        stuck = any(worker.job is None for worker in late)
+        stuck = any(not worker.jobs for worker in late)
         for worker in late:
-            if worker.job is not None and worker.begun:
+            if worker.jobs and worker.begun:
                 self._lose(worker, TIMEOUT)
-            elif worker.job is not None:
-                self._done(worker, undecided(worker.job.engine, TIMEOUT))
+            elif worker.jobs:
+                self._done(worker, undecided(worker.jobs[0].engine, TIMEOUT))
         if self._zygote is not None and (stuck or self._zygote.deadline <= now):
             self._lose_zygote(self._zygote)
         for job in self._queues.late(now):
@@ -172,7 +168,7 @@ class Manager:
         self._renewing = True
         for worker in list(self._workers):
             worker.stale = True
-            if worker.job is None:
+            if not worker.jobs:
                 self._remove(worker)
 
     def _lacks_processes(self) -> bool:
@@ -193,7 +189,7 @@ class Manager:
         self._selector.unregister(zygote.control)
         zygote.end(patience=0)
         self._pause.failed()
-        for worker in [worker for worker in self._workers if worker.job is None]:
+        for worker in [worker for worker in self._workers if not worker.jobs]:
             self._remove(worker)
         self._list()
 
@@ -226,13 +222,16 @@ class Manager:
         if worker.pid == 0:
             self._meet(worker)
             return
-        reply = worker.hear()
-        if reply is None or worker.job is None:
-            return
-        self._done(worker, verdict_of(reply, worker.job.engine))
-        self._pause.worked()
-        if reply.retire or reply.verdict is None or worker.stale:
-            self._remove(worker)
+        for reply in worker.hear():
+            self._pause.worked()
+            if reply.declined:
+                # It will say so of all that follow.
+                self._queues.give_back(worker.take_back(0))
+            self._done(worker, verdict_of(reply, worker.jobs[0].engine))
+            broken = reply.verdict is None and not reply.declined
+            if reply.retire or broken or (worker.stale and not worker.jobs):
+                self._remove(worker)
+                return
 
     def _meet(self, worker: Worker) -> None:
         worker.meet()
@@ -243,17 +242,20 @@ class Manager:
 
     def _lose(self, worker: Worker, why: str) -> None:
         self._renewing = False
-        if worker.job is not None and worker.begun:
-            self._done(worker, undecided(worker.job.engine, why))
+        if worker.jobs and worker.begun:
+            # Only the one it worked on has to do with it.
+            self._done(worker, undecided(worker.jobs[0].engine, why))
         else:
             self._pause.failed()
-            if worker.job is not None:
-                # It had ended before it saw the job, which is then another worker's.
-                self._queues.put_back(worker.job)
-                self._done(worker, None)
+            if worker.jobs:
+                # It had ended before it saw them, and they are then another worker's.
+                first, *others = worker.take_back(0)
+                self._queues.give_back(others)
+                self._queues.put_back(first)
         self._remove(worker)
 
     def _remove(self, worker: Worker) -> None:
+        self._free(worker)
         self._workers.remove(worker)
         self._selector.unregister(worker.channel)
         if worker.pid:
@@ -271,46 +273,74 @@ class Manager:
             self.ready.clear()
 
     def _dispatch(self) -> None:
+        while handed := self._hand_out():
+            self._asked = time.monotonic()
+            if self._permits is None:
+                self._begin(handed)
+                continue
+            for worker in handed:
+                worker.claim = self._permits.claim(worker.jobs[0])
+
+    def _hand_out(self) -> list[Worker]:
+        """The workers that were given a job."""
+        handed: list[Worker] = []
         while True:
             idle = [worker for worker in self._workers if worker.idle]
-            served = {each.job.who for each in self._workers if each.job is not None and each.job.for_agent}
-            job = self._queues.take(len(idle), served, self._able)
+            busy = [worker.jobs[0] for worker in self._workers if worker.jobs]
+            job = self._queues.take(len(idle), {each.who for each in busy if each.for_agent}, self._able)
             if job is None:
-                return
-            self._asked = time.monotonic()
-            self._hand(idle[0], job)
+                return handed
+            idle[0].give(job)
+            handed.append(idle[0])
 
-    def _hand(self, worker: Worker, job: Job) -> None:
-        worker.give(job)
-        if self._permits is None:
-            self._begin(worker)
-        else:
-            worker.claim = self._permits.claim(job)
+    def _begin(self, workers: list[Worker]) -> None:
+        now = time.monotonic()
+        riding = workers
+        while riding:
+            riding = [worker for worker in riding if self._give_more(worker, now)]
+        for worker in workers:
+            worker.begin(now)
+            worker.jobs[0].ticket.begun = now
+            try:
+                self._send(worker)
+            except Lost:
+                self._lose(worker, DIED)
 
-    def _begin(self, worker: Worker) -> None:
-        try:
-            if worker.job is not None:
-                worker.job.ticket.begun = time.monotonic()
-            self._send(worker)
-        except Lost:
-            self._lose(worker, DIED)
+    def _give_more(self, worker: Worker, now: float) -> bool:
+        """Whether there was one more for it of those that no other worker is free for."""
+        first = worker.jobs[0]
+        if len(first.payload) > SMALL:
+            return False
+        # The more wait for a turn, the shorter it is.
+        room = self._together[first.engine] // (len(worker.jobs) + 1)
+        more = self._queues.take_beside(first, room, now + PATIENT_SECONDS)
+        if more is not None:
+            worker.give(more)
+        return more is not None
 
     def _on_permits(self, permits: Permits) -> None:
         granted = permits.granted()
         if granted is None:
             self._selector.unregister(permits.channel)
             return
-        claims = {worker.claim: worker for worker in self._workers if worker.job is not None}
-        for claim in granted:
-            # What was given up meanwhile is also free again.
-            if claim in claims:
-                self._begin(claims[claim])
+        claims = {worker.claim: worker for worker in self._workers if worker.jobs}
+        # What was given up meanwhile is also free again.
+        self._begin([claims[claim] for claim in granted if claim in claims])
 
-    def _done(self, worker: Worker, verdict: Verdict | None) -> None:
-        """The worker has nothing to do any more, and whoever waited for it is told."""
-        if worker.job is not None and verdict is not None:
-            self._settle(worker.job, verdict)
-        if self._permits is not None:
+    def _done(self, worker: Worker, verdict: Verdict) -> None:
+        """The worker is done with the job it worked on, and whoever waited for that is told."""
+        job = worker.done()
+        if job is not None:
+            self._settle(job, verdict)
+        if worker.jobs:
+            worker.jobs[0].ticket.begun = time.monotonic()
+        else:
+            self._free(worker)
+
+    def _free(self, worker: Worker) -> None:
+        """The worker has nothing to do any more; what it had not begun is another's."""
+        self._queues.give_back(worker.take_back(0))
+        if self._permits is not None and worker.claim:
             self._permits.drop(worker.claim)
         worker.rest()
 
@@ -324,7 +354,8 @@ class Manager:
     def _end(self) -> None:
         for worker in self._workers:
             worker.kill()
-        for job in (*self._queues.close(), *(worker.job for worker in self._workers if worker.job is not None)):
+        begun = [job for worker in self._workers for job in worker.take_back(0)]
+        for job in (*self._queues.close(), *begun):
             self._settle(job, undecided(job.engine, DIED))
         self._tell()
         self._selector.close()

@@ -4,7 +4,7 @@ Requests and answers are JSON: a verdict may hold JSON values only, and whole nu
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -70,6 +70,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     error: TypeName = "Exception"
     retire: bool = False
     """Whether this worker has served long enough to be replaced."""
+    declined: bool = False
+    """Whether it was not begun, because those before it took too long: it is then another worker's."""
 
 
 def encode(message: Ask | Reply) -> bytes:
@@ -77,8 +79,13 @@ def encode(message: Ask | Reply) -> bytes:
     return _ENCODER.encode(message)
 
 
-def decode_ask(payload: bytes) -> Ask:
-    """The request in `payload`; one of UNREADABLE is raised if there is none."""
+def together(asks: Iterable[bytes]) -> bytes:
+    """Several encoded requests as one payload."""
+    return b"[%b]" % b",".join(asks)
+
+
+def decode_asks(payload: bytes) -> list[Ask]:
+    """The requests in what `together` gave; one of UNREADABLE is raised if there are none."""
     return _ASKS.decode(payload)
 
 
@@ -94,7 +101,7 @@ def _as_dict(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_as_dict)
-_ASKS = msgspec.json.Decoder(Ask)
+_ASKS = msgspec.json.Decoder(list[Ask])
 _REPLIES = msgspec.json.Decoder(Reply)
 
 _UNDECIDED = {

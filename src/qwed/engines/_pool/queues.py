@@ -4,14 +4,17 @@ import itertools
 import math
 import socket
 import threading
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from qwed.rota import Rota
 from qwed.waiting import Ticket
 from qwed.words import Verdict
+
+SMALL = 4096
+"""Bytes of a request that is handed over together with others."""
 
 
 class PoolFull(RuntimeError):
@@ -57,7 +60,7 @@ class Job:
     for_agent: bool
     who: str = ""
     """Whose it is: an agent's, or without one an organisation's."""
-    frame: bytes = b""
+    payload: bytes = b""
     ticket: Turn = field(default_factory=Turn)
 
 
@@ -100,11 +103,27 @@ class Line(Rota[Job]):
             yield from itertools.islice((job for job in self.of(who) if job.engine in able), 1)
 
 
+class _Rest(NamedTuple):
+    """How the thread stood when it found nothing more to do."""
+
+    idle: int = 0
+    served: Collection[str] = ()
+    able: Container[str] = ()
+    until: float = -math.inf
+
+    def ends_for(self, job: Job) -> bool:
+        """Whether there is something to do about `job` before the thread wakes by itself."""
+        agent, other = ([job], []) if job.for_agent else ([], [job])
+        taken = job.engine not in self.able or next_turn(agent, other, self.idle, self.served) is not None
+        return taken or job.deadline < self.until
+
+
 class Queues:
     """The agent path is served first; the rest never takes the last worker. In both each `who` has its turn."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
+        self._rest = _Rest()
         self._agent = Line(limit)
         self._other = Line(limit)
         self._bell: tuple[socket.socket, socket.socket] | None = None
@@ -127,7 +146,7 @@ class Queues:
         return self._bell[0]
 
     def put(self, job: Job) -> None:
-        """Queue `job` and wake the thread; PoolFull if its queue is full or nothing is taken."""
+        """Queue `job`, and wake the thread if a worker is free for it; PoolFull if its queue is full or shut."""
         with self._lock:
             if not self.taking:
                 raise PoolFull("the engine pool is not running")
@@ -135,12 +154,20 @@ class Queues:
             if line.is_full(job.who):
                 raise PoolFull("every engine worker is busy, try again later")
             line.put(job.who, job)
-            self._ring()
+            # Otherwise it waits for an answer, which wakes the thread as well: each ring takes the caller's processor.
+            if self._rest.ends_for(job):
+                self._ring()
 
     def put_back(self, job: Job) -> None:
         """Return a job that was taken and could not be begun."""
         with self._lock:
             self._line_of(job).put_back(job.who, job)
+
+    def give_back(self, jobs: Sequence[Job]) -> None:
+        """Return jobs that were to be done behind another one and were not begun."""
+        if jobs:
+            with self._lock:
+                self._line_of(jobs[0]).give_back(jobs[0].who, jobs)
 
     def _line_of(self, job: Job) -> Line:
         return self._agent if job.for_agent else self._other
@@ -168,7 +195,25 @@ class Queues:
             job = next_turn(self._agent.turns(able), self._other.turns(able), idle, served)
             if job is not None:
                 self._line_of(job).served(job.who, job)
+            else:
+                self._rest = _Rest(idle, served, able, self._rest.until)
             return job
+
+    def take_beside(self, job: Job, room: int, after: float) -> Job | None:
+        """The next one of whose `job` is, if it is small, of the same engine and not late before `after`.
+
+        None where whoever else waits has a right to the `room` that is left.
+        """
+        with self._lock:
+            line = self._line_of(job)
+            waiting = len(self._agent.waiting) + (0 if job.for_agent else len(self._other.waiting))
+            if not line.count(job.who) or waiting > room:
+                return None
+            following = next(iter(line.of(job.who)))
+            if following.engine != job.engine or following.deadline <= after or len(following.payload) > SMALL:
+                return None
+            line.served(job.who, following)
+            return following
 
     def engines(self) -> list[str]:
         """The engines that something waits for, the agent path's first."""
@@ -186,10 +231,12 @@ class Queues:
                 self._line_of(job).remove(job.who, job)
             return late
 
-    def next_deadline(self) -> float:
-        """When the first waiting job will be late."""
+    def next_deadline(self, other: float = math.inf) -> float:
+        """When the first waiting job will be late, or `other` where that is sooner: until then the thread rests."""
         with self._lock:
-            return min((job.deadline for job in self._waiting()), default=math.inf)
+            until = min((job.deadline for job in self._waiting()), default=math.inf)
+            self._rest = self._rest._replace(until=min(until, other))
+            return self._rest.until
 
     def close(self) -> list[Job]:
         """Let go of everything; the jobs that still waited."""

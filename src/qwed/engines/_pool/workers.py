@@ -1,5 +1,6 @@
 """The pool's end of its processes: the zygote, and each worker the zygote forked."""
 
+import itertools
 import math
 import os
 import select
@@ -7,17 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from qwed.engines._pool.frames import MAX_ANSWER, FrameError, OneFrame
-from qwed.engines._pool.messages import FORK, HELLO, UNREADABLE, Orders, Reply, decode_reply
+from qwed.engines._pool.frames import MAX_ANSWER, MAX_REQUEST, FrameError, Frames, pack
+from qwed.engines._pool.messages import FORK, HELLO, UNREADABLE, Orders, Reply, decode_reply, together
 from qwed.engines._pool.queues import Job
 from qwed.engines.table import EngineRow
 
 PRELOAD_SECONDS = 120.0
 FORK_SECONDS = 20.0
 ENDING_SECONDS = 5.0
+PATIENT_SECONDS = 0.04
+"""Twice the moment after which a worker begins nothing more of what it was given together."""
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path']; "
@@ -119,28 +123,32 @@ def _start(orders: Orders) -> subprocess.Popen[bytes]:
 
 
 class Worker:
-    """One forked process: starting until it has introduced itself, then idle or busy with a job."""
+    """One forked process: starting until it has introduced itself, then idle or busy with what it was given."""
 
     def __init__(self, channel: socket.socket, now: float) -> None:
         self.channel = channel
         self.stale = False
-        """Whether it is to be replaced when its job is done, because the zygote has loaded more since."""
+        """Whether it is to be replaced when it has answered, because the zygote has loaded more since."""
         self.pid = 0
         self.handle = -1
         """A descriptor of the process itself: a process id could come to mean another one."""
-        self.job: Job | None = None
+        self.jobs: deque[Job] = deque()
+        """What it has not answered, in the order in which it does: it works on the first one."""
         self.claim = 0
         """Under which number it has asked for permission to begin, where it must."""
         self.begun = False
-        """Whether it may have seen its job."""
+        """Whether it may have seen what it was given."""
+        self.impatient = math.inf
+        """When what waits behind the first of its jobs is given to others."""
         self._late = now + FORK_SECONDS
+        self._taken_back: set[Job] = set()
         self._unsent = memoryview(b"")
-        self._answer = OneFrame(MAX_ANSWER)
+        self._answers = Frames(MAX_ANSWER)
 
     @property
     def idle(self) -> bool:
         """Whether it can be given a job."""
-        return self.pid != 0 and self.job is None
+        return self.pid != 0 and not self.jobs
 
     @property
     def sending(self) -> bool:
@@ -152,7 +160,7 @@ class Worker:
         """When it must have said something."""
         if self.pid == 0:
             return self._late
-        return self.job.deadline if self.job is not None else math.inf
+        return self.jobs[0].deadline if self.jobs else math.inf
 
     def meet(self) -> None:
         """Hear its introduction; Lost if it is none."""
@@ -169,15 +177,38 @@ class Worker:
         (self.pid,) = HELLO.unpack(hello)
 
     def give(self, job: Job) -> None:
-        """Make `job` its own, to be sent with `send`."""
-        self.job, self.begun = job, False
-        self._unsent = memoryview(job.frame)
+        """Make `job` its own, behind what it was given and has not begun."""
+        self.jobs.append(job)
+        self.begun = False
+
+    def begin(self, now: float) -> None:
+        """Have what it was given sent with `send`."""
+        self._unsent = memoryview(pack(together(job.payload for job in self.jobs), MAX_REQUEST))
+        self.impatient = now + PATIENT_SECONDS if len(self.jobs) > 1 else math.inf
+
+    def take_back(self, first: int) -> list[Job]:
+        """Its jobs from the `first` on, which are no longer its own: what it says of these is not told."""
+        self.impatient = math.inf
+        waiting = [job for job in itertools.islice(self.jobs, first, None) if job not in self._taken_back]
+        self._taken_back.update(waiting)
+        return waiting
+
+    def done(self) -> Job | None:
+        """The job it worked on, of which it is rid; None where that was taken back."""
+        job = self.jobs.popleft()
+        if job not in self._taken_back:
+            return job
+        self._taken_back.remove(job)
+        return None
 
     def rest(self) -> None:
-        """Be done with the job, and keep nothing of it."""
-        self.job = None
+        """Keep nothing of what it was given."""
+        self.jobs.clear()
+        self.claim = 0
+        self._taken_back.clear()
+        self.impatient = math.inf
         self._unsent = memoryview(b"")
-        self._answer = OneFrame(MAX_ANSWER)
+        self._answers = Frames(MAX_ANSWER)
 
     def send(self) -> None:
         """Send as much of the request as fits now; Lost if the process has ended."""
@@ -189,27 +220,29 @@ class Worker:
         except OSError:
             raise Lost from None
 
-    def hear(self) -> Reply | None:
-        """The reply to its job once it is whole; Lost if the process has ended or says anything else."""
+    def hear(self) -> Iterator[Reply]:
+        """The replies that have come, each to the first of its jobs, which must be `done` before the next one.
+
+        Lost behind them, if the process has ended or said anything else.
+        """
         try:
             piece = self.channel.recv(_PIECE)
         except BlockingIOError:
-            return None
+            return
         except OSError:
             raise Lost from None
-        if not piece or self.job is None:
+        if not piece:
             raise Lost
-        reply = self._parse(piece)
-        if reply is not None and reply.number != self.job.number:
-            raise Lost
-        return reply
-
-    def _parse(self, piece: bytes) -> Reply | None:
+        answers = self._answers
         try:
-            payload = self._answer.feed(piece)
-            return None if payload is None else decode_reply(payload)
+            for reply in map(decode_reply, answers.feed(piece)):
+                if not self.jobs or reply.number != self.jobs[0].number:
+                    raise Lost
+                yield reply
         except (FrameError, *UNREADABLE):
             raise Lost from None
+        if not self.jobs and not answers.empty:
+            raise Lost
 
     def kill(self) -> None:
         """End the process now; the zygote collects it."""
