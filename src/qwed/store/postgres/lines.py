@@ -91,7 +91,7 @@ class Lines:
             raise StoreError(self._away)
 
     def open(self, patience: Patience, *, further: bool = False) -> Line:
-        """A new connection; StoreError where there is none, which says nothing of others where this is a further one."""
+        """A new connection; StoreError where there is none. Of a `further` one that says nothing about the others."""
         try:
             return self.reach(patience)
         except psycopg.Error as error:
