@@ -36,6 +36,8 @@ HEADERS = (
 )
 _PLACE = re.compile(r"-1|[0-9]{1,18}")
 _COMMENT = b":\n"
+_NEVER = float("-inf")
+"""When the clock of a loop says 0, a machine has only just started."""
 
 
 async def events(call: Call) -> Response:
@@ -149,7 +151,7 @@ class Listeners:
     def _wake(self, organisations: list[str]) -> None:
         loop = asyncio.get_running_loop()
         for name in organisations:
-            early = self._woken.get(name, 0.0) + PAUSE_SECONDS - loop.time()
+            early = self._woken.get(name, _NEVER) + PAUSE_SECONDS - loop.time()
             if early > 0:
                 loop.call_later(early, self._ring, name)
             else:

@@ -17,7 +17,7 @@ import pytest
 import qwed
 from qwed.cli import main
 from qwed.ledger import verifier
-from qwed.store.migrate import migrate
+from qwed.store.migrate import migrate, migrations
 from tests.support.clock import HandClock
 from tests.support.impostor import impostor, says
 from tests.support.server import Server
@@ -763,7 +763,7 @@ UNREADABLE: dict[str, tuple[Hand, str]] = {
     "no SQLite": (_not_sqlite, "is no database that can be read: "),
     "half a database": (_half, "that can be read: "),
     "an older database": (_version(3), "from before logs had heads: start `qwed serve` on it once"),
-    "a newer database": (_version(99), "newer than this qwed (5): upgrade qwed"),
+    "a newer database": (_version(99), f"newer than this qwed ({migrations()[-1][0]}): upgrade qwed"),
     "a table is gone": (lambda data: _run_sql(data, "DROP TABLE heads"), "has lost its table `heads`"),
     "a table is a view": (
         lambda data: _run_sql(data, "DROP TABLE heads; CREATE VIEW heads AS SELECT 1"),
