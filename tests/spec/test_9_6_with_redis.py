@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from tests.spec.sections import spec
+from tests.support.chosen import chosen
 from tests.support.redis_server import RedisServer
 from tests.support.scrape import Scrape
 from tests.support.server import Server
@@ -25,10 +26,11 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 class Pair:
-    """Two servers of one installation, each with a copy of its data, and a Redis that both ask."""
+    """Two servers of one installation, on copies of its SQLite or on one PostgreSQL, and a Redis that both ask."""
 
     def __init__(self, directory: Path, url: str) -> None:
         settings = {"QWED_REDIS_URL": url, "QWED_RATE_LIMIT_PER_KEY": str(LIMIT)}
+        settings |= chosen.environment(directory / "one")
         first = Server(directory / "one", **settings)
         key = {"X-API-Key": first.owner_key}
         self.agent: Json = httpx.post(
@@ -60,7 +62,6 @@ def pair(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @spec("9.6", "guide/Fail-closed rate limiting")
-@pytest.mark.sqlite("two servers of one installation are made by copying its directory")
 def test_servers_of_one_installation_count_together(pair: Pair) -> None:
     answers = [pair.verify(step % 2, step) for step in range(1, LIMIT + 3)]
     left = [answer.headers["x-ratelimit-remaining"] for answer in answers]
