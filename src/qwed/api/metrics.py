@@ -5,9 +5,8 @@ additions. No label holds anything a caller can choose.
 """
 
 import platform
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,11 +22,11 @@ from qwed.api.together import Together
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.words import ErrorCode
 from qwed.words.roles import METRICS
+from qwed.words.timing import BUCKETS, Timing
 
 if TYPE_CHECKING:
     from qwed.api.http import Node
 
-BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 NO_ROUTE = "none"
 OTHER = "other"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -54,7 +53,7 @@ class Family(NamedTuple):
 
 _COUNT, _NOW = CounterMetricFamily, GaugeMetricFamily
 
-SECONDS = "qwed_request_seconds"
+SECONDS, COMMIT_SECONDS = "qwed_request_seconds", "qwed_commit_seconds"
 FAMILIES: dict[str, Family] = {
     "qwed_build_info": Family(_NOW, ("version", "python"), "what runs; always 1"),
     "qwed_requests_total": Family(_COUNT, ("route", "method", "status"), "requests answered"),
@@ -72,6 +71,8 @@ FAMILIES: dict[str, Family] = {
     "qwed_decisions_total": Family(_COUNT, ("decision", "code"), "decisions answered"),
     "qwed_verdicts_total": Family(_COUNT, ("engine", "status"), "what engines and checks found, as answered"),
     "qwed_a2a_messages_total": Family(_COUNT, ("verdict", "engine"), "messages between agents, by what became of them"),
+    "qwed_committed_total": Family(_COUNT, (), "leaves of the log that are durable"),
+    "qwed_commits_failed_total": Family(_COUNT, (), "commits that could not be made"),
     "qwed_engines_ready": Family(_NOW, (), "1 where every engine worker has come up"),
     "qwed_webhooks_total": Family(_COUNT, ("outcome",), "messages to webhooks"),
     "qwed_neighbours_up": Family(_NOW, (), "1 where other processes are told of what happens here, and heard"),
@@ -80,7 +81,7 @@ FAMILIES: dict[str, Family] = {
     "qwed_witness_contradicted": Family(_NOW, (), "logs that contradict a head which was published"),
     "qwed_spans_total": Family(_COUNT, ("outcome",), "spans of traces, by whether a collector took them"),
 }
-"""Every metric but the histogram of seconds and those of the process itself."""
+"""Every metric but the histograms and those of the process itself."""
 
 
 async def metrics(call: Call) -> Response:
@@ -96,21 +97,19 @@ async def metrics(call: Call) -> Response:
 class Meter:
     """The requests of one route."""
 
-    __slots__ = ("_everyone", "buckets", "method", "route", "seconds", "statuses")
+    __slots__ = ("_everyone", "method", "route", "statuses", "timing")
 
     def __init__(self, everyone: "Metrics", method: str, route: str) -> None:
         self._everyone = everyone
         self.method = method
         self.route = route
         self.statuses: Counter[int | str] = Counter()
-        self.seconds = 0.0
-        self.buckets = [0] * (len(BUCKETS) + 1)
+        self.timing = Timing()
 
     def count(self, status: int | str, response: Response | None, seconds: float) -> None:
         """One request is over."""
         self.statuses[status] += 1
-        self.seconds += seconds
-        self.buckets[bisect_left(BUCKETS, seconds)] += 1
+        self.timing.count(seconds)
         if response is None:
             return
         if response.answer is not None:
@@ -170,6 +169,7 @@ class Metrics:
                 family.add_metric(labels, value)
             yield family
         yield self._seconds()
+        yield self._commit_seconds()
 
     def _requests(self) -> dict[str, Values]:
         counts: dict[tuple[str, ...], float] = {
@@ -207,6 +207,7 @@ class Metrics:
         postman = self._postman()
         return {
             "qwed_build_info": {(qwed.__version__, platform.python_version()): 1},
+            **self._committed(),
             "qwed_engines_ready": {(): self._node.services.engines.ready},
             "qwed_webhooks_total": {(outcome,): getattr(postman, outcome, 0) for outcome in OUTCOMES},
             **self._neighbours(),
@@ -214,6 +215,10 @@ class Metrics:
             "qwed_witness_contradicted": {(): len(self._node.witness.contradicted)},
             "qwed_spans_total": {(outcome,): getattr(self._node.tracer, outcome, 0) for outcome in SPANS},
         }
+
+    def _committed(self) -> dict[str, Values]:
+        commits = self._node.services.store.commits
+        return {"qwed_committed_total": {(): commits.leaves}, "qwed_commits_failed_total": {(): commits.failed}}
 
     def _neighbours(self) -> dict[str, Values]:
         """Of those who are told something; nothing where nobody is."""
@@ -230,11 +235,22 @@ class Metrics:
 
     def _seconds(self) -> Metric:
         family = HistogramMetricFamily(SECONDS, "seconds from a request's headers to its answer", labels=["route"])
-        edges = [*map(str, BUCKETS), "+Inf"]
         used = [meter for meter in self._meters.values() if meter.statuses]
         for route in sorted({meter.route for meter in used}):
-            meters = [meter for meter in used if meter.route == route]
-            counts = [sum(column) for column in zip(*(meter.buckets for meter in meters), strict=True)]
-            buckets = list(zip(edges, accumulate(counts), strict=True))
-            family.add_metric([route], buckets, sum(meter.seconds for meter in meters))
+            family.add_metric([route], *_added([meter.timing for meter in used if meter.route == route]))
         return family
+
+    def _commit_seconds(self) -> Metric:
+        family = HistogramMetricFamily(COMMIT_SECONDS, "seconds until a batch of the log was durable")
+        family.add_metric([], *_added([self._node.services.store.commits.timing]))
+        return family
+
+
+_EDGES = [*map(str, BUCKETS), "+Inf"]
+
+
+def _added(timings: Iterable[Timing]) -> tuple[list[tuple[str, float]], float]:
+    """The buckets and the seconds of all of them, as a histogram takes them."""
+    timings = list(timings)
+    counts = [sum(column) for column in zip(*(timing.buckets for timing in timings), strict=True)]
+    return list(zip(_EDGES, accumulate(counts), strict=True)), sum(timing.seconds for timing in timings)

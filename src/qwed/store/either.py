@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from qwed.store import rows
 from qwed.store.agent import Agent
 from qwed.store.chains import ChainTable
+from qwed.store.commits import Commits
 from qwed.store.conversation import Conversation, Past, Step
 from qwed.store.jobs import JobTable
 from qwed.store.live import LiveState
@@ -36,6 +37,7 @@ class EitherStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         self.on_erased: Callable[[], None] = _nobody
         self.on_beat: Callable[[], None] = _nobody
         self.soon: Soon = at_once
+        self.commits = Commits()
         self._lock = threading.RLock()
         self._keys_in_flight: dict[tuple[str, str], float] = {}
         self._lease_seconds = lease_seconds

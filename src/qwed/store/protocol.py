@@ -13,6 +13,7 @@ import msgspec
 
 from qwed.store.agent import Agent, Key
 from qwed.store.boundary import Boundary, Pair
+from qwed.store.commits import Commits
 from qwed.store.conduct import Mark, Offence
 from qwed.store.conversation import Conversation, Step
 from qwed.store.job import Job, JobItem
@@ -319,6 +320,8 @@ class Store(Protocol):
     """Called about once a second where other processes use the same files."""
     soon: Soon
     """When what was submitted is committed, which whoever drives many decisions at once may put off by a moment."""
+    commits: Commits
+    """How often, how much and how fast was written."""
     scrubbed: bool
     """Whether nothing that was deleted lies in the files, as far as is known."""
 

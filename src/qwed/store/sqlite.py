@@ -122,7 +122,13 @@ class SqliteStore(EitherStore):
         self._browse_lock = threading.Lock()
         self._still_there = StillThere(file).check
         self._writer = GroupWriter(
-            writing, self._sequencer, self._distrust, self._still_there, self._committed, lambda do: self.soon(do)
+            writing,
+            self._sequencer,
+            self._distrust,
+            self._still_there,
+            self._committed,
+            lambda do: self.soon(do),
+            self.commits,
         )
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ once per batch, in their last state: the batch is one transaction, so no state i
 import logging
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from operator import add
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from qwed.store.columns import put
+from qwed.store.commits import Commits
 from qwed.store.log import Integration, Sequencer, border_in, head_rows
 from qwed.store.protocol import StoreError
 from qwed.waiting import Soon, Ticket, announce, at_once
@@ -138,6 +140,7 @@ class GroupWriter:
         require: Callable[[], None],
         on_commit: Callable[[Collection[str], bool], None],
         soon: Soon = at_once,
+        commits: Commits | None = None,
     ) -> None:
         self._connection = connection
         self._sequencer = sequencer
@@ -149,6 +152,7 @@ class GroupWriter:
         self._soon = soon
         """When what was submitted is handed over. A thread that was woken takes the interpreter from whoever goes on to
         submit, so an event loop hands over what one turn of it brings together: one wake-up, one batch."""
+        self._commits = commits or Commits()
         self._turn: deque[Write] = deque()
         self._waiting: deque[Write] = deque()
         self._handing = threading.Lock()
@@ -208,10 +212,13 @@ class GroupWriter:
         return batch
 
     def _commit(self, batch: list[Write]) -> None:
+        began = time.monotonic()
         grown = tried(lambda: self._written(batch))
         if isinstance(grown, Exception):
             self._fail(batch, grown)
             return
+        if grown.nodes:
+            self._commits.count(len(grown.nodes), began)
         self.written += len(batch)
         for write in batch:
             write.ticket.complete(_placed(write, grown))
@@ -223,6 +230,7 @@ class GroupWriter:
         return write_batch(self._connection, batch, self._sequencer)
 
     def _fail(self, batch: list[Write], error: Exception) -> None:
+        self._commits.failed += 1
         failure = StoreError(f"could not write: {error}")
         for write in batch:
             write.ticket.fail(failure)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from qwed.api.metrics import FAMILIES, OUTCOMES, SECONDS, SPANS
+from qwed.api.metrics import COMMIT_SECONDS, FAMILIES, OUTCOMES, SECONDS, SPANS
 from qwed.api.routes import ROUTES
 from qwed.words import Decision, ErrorCode, Status
 from tests.support.server import Server
@@ -25,7 +25,9 @@ def exported() -> dict[str, set[str]]:
     ProcessCollector(registry=process)
     names = {sample.name for family in process.collect() for sample in family.samples}
     known = {name: set(row.labels) for name, row in FAMILIES.items()} | {name: set[str]() for name in names}
-    return known | {f"{SECONDS}_bucket": {"route", "le"}, f"{SECONDS}_count": {"route"}, "up": set()}
+    timed = {SECONDS: {"route"}, COMMIT_SECONDS: set[str]()}
+    known |= {f"{name}_bucket": labels | {"le"} for name, labels in timed.items()}
+    return known | {f"{name}_count": labels for name, labels in timed.items()} | {"up": set()}
 
 
 EXPORTED = exported()
@@ -76,7 +78,7 @@ def test_each_expression_of_the_dashboard_names_what_we_export() -> None:
 
 def test_the_dashboard_shows_every_metric() -> None:
     shown = {metric for _, expression, _ in targets() for metric, _ in promql.read(expression).metrics}
-    assert {*FAMILIES, f"{SECONDS}_bucket"} <= shown
+    assert {*FAMILIES, f"{SECONDS}_bucket", f"{COMMIT_SECONDS}_bucket"} <= shown
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ class PostgresStore(EitherStore):
             self._committed,
             lambda: self.on_distrust(),
             self._handing,
+            self.commits,
         )
 
     @staticmethod

@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 
+from qwed.store.commits import Commits
 from qwed.store.log import Sequencer
 from qwed.store.postgres.batch import LOCK_LOGS
 from qwed.store.postgres.lines import WRITING, Line, Lines, Seat, told
@@ -52,6 +53,7 @@ class Writing:
         on_commit: Callable[[Collection[str], bool], None],
         on_failure: Callable[[], None],
         soon: Soon,
+        commits: Commits,
     ) -> None:
         self._lines = lines
         self._near = near
@@ -60,6 +62,7 @@ class Writing:
         self._on_commit = on_commit
         self._on_failure = on_failure
         self._soon = soon
+        self._commits = commits
         self._turn: deque[Asked] = deque()
         self._handing = threading.Lock()
         self._queue: SimpleQueue[Asked | None] = SimpleQueue()
@@ -160,6 +163,7 @@ class Writing:
             # It may lead to a backup that took its place, or to a standby: what was written last may not be there.
             self._sequencer.forget()
             self._line = line
+        began = time.monotonic()
         work = self._work = Transaction(line, batch, self._near, self._terms, self._sequencer)
         error = tried(lambda: work.run(tried))
         self._work = None
@@ -171,6 +175,7 @@ class Writing:
             return _lost(line, error, work.commits) if lost else error
         if work.grown is not None:
             work.keep()
+            self._commits.count(len(work.grown.nodes), began)
         work.settle_mind()
         self._tell(work)
         return None
@@ -223,6 +228,7 @@ class Writing:
             self._on_commit(work.grown.heads, work.tells)
 
     def _fail(self, batch: list[Asked], error: Exception) -> None:
+        self._commits.failed += 1
         failure = StoreError(f"could not write: {told(error)}")
         riders = self._taken_riders()
         try:
