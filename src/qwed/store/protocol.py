@@ -77,7 +77,7 @@ class Reservation(msgspec.Struct, eq=False):
     settled: bool = False
     """Whether a settlement has been accepted for it: what follows charges nothing more."""
     foreign: int = 0
-    """How many steps of the conversation other processes had committed when it was reserved."""
+    """How many steps of the conversation other processes had committed when its number was allotted."""
 
 
 class Remembered(NamedTuple):

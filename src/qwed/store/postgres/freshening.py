@@ -176,9 +176,13 @@ class Freshening:
         for _ in range(_ROUNDS):
             with self._lock:
                 needs = self._needs(asked)
-            erased = self._apply(needs, self._seat.ask(needs.read))
-            if erased:
-                self._on_erased()
+            found = self._seat.ask(needs.read)
+            try:
+                self._apply(needs, found)
+            finally:
+                # Also where a row after it could not be read: nobody is told of an erasure a second time.
+                if self._known.take_erased():
+                    self._on_erased()
             if all(map(self._is_near_or_nobody, asked)):
                 return
 
@@ -211,20 +215,27 @@ class Freshening:
             self._known.put_nobody(kind, name)
         return frozenset(name for name in found if keepable((name,)))
 
-    def _apply(self, needs: Needs, found: list[list[Row]]) -> bool:
-        """Take over what was read; whether somebody was erased meanwhile."""
+    def _apply(self, needs: Needs, found: list[list[Row]]) -> None:
+        """Take over what was read, in that order: each statement sees what was committed before it began, so what an
+        earlier one has found is forgotten where a later one says that its organisation was changed in between."""
         organisations, keys, agents, usages, conversations, memories = found
         with self._lock:
-            erased = [self._known.learn(row[3], *row[:3]) for row in (*organisations, *keys, *agents)]
+            for row in organisations:
+                self._learn(row)
             for row in keys:
+                self._learn(row)
                 self._known.meet_key(rows.to_key(row[4:]))
             for row in agents:
+                self._learn(row)
                 self._known.meet_agent(rows.to_agent(row[4:]))
             self._put_usages(needs, usages)
             self._put_conversations(needs, conversations)
             self._put_memories(needs, memories)
             self._live.forget_old(ALL_IS_DURABLE)
-        return any(erased)
+
+    def _learn(self, row: Row) -> None:
+        epoch, erasures, halted, organisation_id = row[:4]
+        self._known.learn(organisation_id, epoch, erasures, halted)
 
     def _put_usages(self, needs: Needs, found: list[Row]) -> None:
         kept = {row[1]: usage_of(row) for row in found}

@@ -27,6 +27,8 @@ MOST_NOBODIES = 10_000
 MOST_MEMORIES = 1_000
 ALL_IS_DURABLE = 2**62
 """What is in mind was written before it came there."""
+UNSURE = -1
+"""In place of how many steps others have taken, where nobody can say: as many it never is."""
 _NOBODY_SECONDS = 1.0
 
 
@@ -52,6 +54,7 @@ class NearKnown(Known):
         self._erasures: dict[str, int] = {}
         """How many were erased of each organisation when it was last looked at; never forgotten with it, because what
         is in mind about them, and elsewhere in this process, is not."""
+        self._somebody_was_erased = False
         super().__init__(lock, one, every)
 
     def forget(self) -> None:
@@ -77,17 +80,23 @@ class NearKnown(Known):
         self._houses.pop(organisation_id, None)
         self._nobodies.clear()
 
-    def learn(self, organisation_id: str, epoch: int, erasures: int, halted: bool) -> bool:
-        """How an organisation stands; whether somebody of it was erased since it was last looked at."""
+    def learn(self, organisation_id: str, epoch: int, erasures: int, halted: bool) -> None:
+        """How an organisation stands: what was in mind of another epoch is forgotten."""
         before = self._houses.get(organisation_id)
         if before is not None and before.epoch == epoch:
-            return False
+            return
         self.forget_house(organisation_id)
         house = self.house(organisation_id)
         house.epoch = epoch
         house.known.put_halted(organisation_id, halted)
         seen, self._erasures[organisation_id] = self._erasures.get(organisation_id, erasures), erasures
-        return seen != erasures
+        self._somebody_was_erased |= seen != erasures
+
+    def take_erased(self) -> bool:
+        """Whether somebody was erased, as far as was learnt since this was asked last."""
+        with self._lock:
+            erased, self._somebody_was_erased = self._somebody_was_erased, False
+        return erased
 
     # Agents and keys, which say by themselves whose they are
 
@@ -120,8 +129,9 @@ class NearKnown(Known):
         home = self._homes.get((AGENT, agent_id))
         if home is not None:
             return self.house(home).known.agent(agent_id)
-        row = self._stranger(AGENT, agent_id, rows.SELECT_AGENT)
-        return None if row is None else self.meet_agent(rows.to_agent(row))
+        with self._lock:
+            row = self._stranger(AGENT, agent_id, rows.SELECT_AGENT)
+            return None if row is None else self.meet_agent(rows.to_agent(row))
 
     def meet_agent(self, agent: Agent) -> Agent:
         """An agent as it was read; the very same that is in mind, where there is one."""
@@ -133,8 +143,9 @@ class NearKnown(Known):
         home = self._homes.get((KEY, prefix))
         if home is not None:
             return self.house(home).known.key(prefix)
-        row = self._stranger(KEY, prefix, rows.SELECT_KEY)
-        return None if row is None else self.meet_key(rows.to_key(row))
+        with self._lock:
+            row = self._stranger(KEY, prefix, rows.SELECT_KEY)
+            return None if row is None else self.meet_key(rows.to_key(row))
 
     def meet_key(self, key: Key) -> Key:
         """A key as it was read; the very same that is in mind, where there is one."""
@@ -142,14 +153,13 @@ class NearKnown(Known):
         return self.house(key.organisation_id).known.meet_key(key)
 
     def _stranger(self, kind: str, name: str, statement: str) -> Row | None:
-        """The row of somebody whose home is not known: where they are anybody, they are at home from now on."""
+        """The row of somebody whose home is not known; the lock is held until they are met (see above)."""
         if self.is_nobody(kind, name):
             return None
-        with self._lock:
-            row = self._one(statement, (name,))
-            if row is None:
-                self.put_nobody(kind, name)
-            return row
+        row = self._one(statement, (name,))
+        if row is None:
+            self.put_nobody(kind, name)
+        return row
 
     # Organisations
 
@@ -212,9 +222,15 @@ class NearLive(LiveState):
         """Hold a step, and know how many were taken elsewhere by then."""
         self.forget_old(ALL_IS_DURABLE)
         held = super().reserve(agent, conversation_id, step)
-        if isinstance(held, Reservation):
-            held.foreign = held.conversation.past.steps - held.conversation.written
+        if isinstance(held, Reservation) and step.allotted:
+            here = held.conversation
+            held.foreign = UNSURE if self._is_promised(held) else here.past.steps - here.written
         return held
+
+    def _is_promised(self, held: Reservation) -> bool:
+        """Whether a step of its conversation is about to be ours: what was read may count it, `written` does not."""
+        promised = self._promised.get(held.agent.agent_id, ())
+        return any(each.place[:2] == held.place[:2] for _version, each in promised)
 
     def put_usage(self, agent_id: str, read: Usage, version: int) -> None:
         """Counters as they were read or written; what is held stays held, but for what they contain already."""

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 import psycopg
 import pytest
 
-from qwed.store.parts import AgentAdded, KeyAdded
+from qwed.store.agent import Agent, AgentStatus
+from qwed.store.parts import AgentAdded, AgentChanged, KeyAdded, SubjectErased
 from qwed.store.postgres import near
 from qwed.store.postgres.household import LEADING
 from qwed.store.postgres.locks import try_to_lead
-from qwed.store.protocol import ActivityQuery, StoreError, Wanted
+from qwed.store.protocol import ActivityQuery, StoreError, Subject, Wanted
+from qwed.words import ErrorCode
 from tests.support.clock import HandClock
 from tests.support.stores import ORGANISATION, SharedShop, agent_of, owner_key
 from tests.support.waiting import wait_for
@@ -112,6 +117,62 @@ def test_who_cannot_be_read_is_refused_and_nobody_else_is(one: SharedShop) -> No
     with pytest.raises(msgspec.DecodeError):
         tickets[1].block(30)
     assert one.store.find_agent("agent_1") == agent_of()
+
+
+def test_a_key_that_is_revoked_between_two_statements_of_one_look_is_not_believed(
+    one: SharedShop, other: SharedShop
+) -> None:
+    one.change(KeyAdded(owner_key("key_2", prefix="late", role="member")))
+    with psycopg.connect(one.url) as outside, psycopg.connect(one.url, autocommit=True) as watching:
+        # Keys are read before agents, which have to be waited for.
+        outside.execute("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
+        asked = other.store.freshen(Wanted(prefix="late", agent_id="agent_1"))
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        wait_for(lambda: watching.execute(waits).fetchone() == (1,))
+        outside.execute("UPDATE keys SET revoked_at = 5 WHERE key_id = 'key_2'")
+    asked.block(30)
+    assert other.store.find_key("late") is None
+    _ask(other, prefix="late", agent_id="agent_1")
+    assert other.store.find_key("late") is None
+
+
+def test_an_agent_that_changes_while_it_is_met_is_not_as_it_was(
+    one: SharedShop, other: SharedShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _ask(other, prefix="qwed_live_a")
+    real, first = near.NearKnown.meet_agent, [agent_of()]
+
+    def late(known: Any, agent: Agent) -> Agent:
+        if known is other.store._known and first:
+            before = first.pop()
+            one.change(AgentChanged(before, replace(before, status=AgentStatus.SUSPENDED)))
+            with suppress(TimeoutError):
+                # What is learnt now must not come between reading and remembering.
+                other.store.freshen(Wanted(prefix="qwed_live_a")).block(0.5)
+        return real(known, agent)
+
+    monkeypatch.setattr(near.NearKnown, "meet_agent", late)
+    other.store.find_agent("agent_1")
+    other.freshen()
+    agent = other.store.find_agent("agent_1")
+    assert agent.status is AgentStatus.SUSPENDED
+    assert other.commit(agent, 1) is ErrorCode.AGENT_SUSPENDED
+
+
+def test_an_erasure_is_heard_of_though_a_row_beside_it_cannot_be_read(one: SharedShop, other: SharedShop) -> None:
+    heard: list[bool] = []
+    other.store.on_erased = lambda: heard.append(True)
+    one.register(agent_of("agent_2"))
+    one.store.add_subject(Subject("subject", ORGANISATION, "name", b"key", 0.0)).block(30)
+    other.freshen()
+    with psycopg.connect(one.url, autocommit=True) as outside:
+        outside.execute("UPDATE agents SET permissions = 'rubbish' WHERE agent_id = 'agent_2'")
+    one.change(SubjectErased(ORGANISATION, "name", 1.0, "by"), agent_id="")
+    with pytest.raises(msgspec.DecodeError):
+        _ask(other, agent_id="agent_2")
+    assert heard == [True]
+    other.freshen()
+    assert heard == [True]
 
 
 def test_connections_that_were_cut_while_nobody_used_them_are_nobodys_affair(one: SharedShop) -> None:

@@ -1,5 +1,6 @@
 """Two processes on one database: what both want one gets, and the other is told that the ground has moved."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from qwed.store.parts import (
     ToolChanged,
     WebhookChanged,
 )
+from qwed.store.postgres.transaction import Transaction
 from qwed.store.protocol import MOVED, Link, Memory, Reservation, Settled
 from qwed.store.usage import Charge, Exceeded
 from qwed.words import Decision, ErrorCode, Trust
@@ -143,6 +145,39 @@ def test_a_loop_is_one_though_each_process_has_seen_half_of_it(two: Two) -> None
         assert isinstance(shop.settle(_agent(shop), held, charge=CENT), Settled)
     third = _held(two.one, 3, fingerprint="same")
     assert two.one.settle(_agent(two.one), third, charge=CENT) is MOVED
+
+
+def test_a_number_that_is_allotted_while_another_is_on_its_way_is_given_to_one_alone(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, told, real = threading.Event(), threading.Event(), Transaction.keep
+
+    def late(work: Transaction) -> None:
+        written.set()
+        assert told.wait(30)
+        real(work)
+
+    two.freshen()
+    first = _held(two.one, 0, allotted=True, fingerprint="first")
+    monkeypatch.setattr(Transaction, "keep", late)
+    asked = two.one.store.settle(two.one.settlement(_agent(two.one), first))
+    assert written.wait(30)
+    # It is in the tables, and whoever wrote it has not counted it yet.
+    two.one.freshen()
+    second = _held(two.one, 0, allotted=True, fingerprint="second")
+    monkeypatch.setattr(Transaction, "keep", real)
+    told.set()
+    assert isinstance(asked.block(30), Settled)
+    two.other.freshen()
+    theirs = _held(two.other, 0, allotted=True, fingerprint="theirs")
+    assert (first.step.number, second.step.number, theirs.step.number) == (1, 2, 2)
+    assert isinstance(two.other.settle(_agent(two.other), theirs), Settled)
+    assert two.one.settle(_agent(two.one), second) is MOVED
+    two.one.store.release(second)
+    two.one.freshen()
+    again = _held(two.one, 0, allotted=True, fingerprint="second")
+    assert isinstance(two.one.settle(_agent(two.one), again), Settled)
+    assert again.step.number == 3
 
 
 def test_a_step_that_both_were_allotted_is_one_of_them_only(two: Two) -> None:
