@@ -134,6 +134,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
+        self._deaf = False
+        """Whether nothing that still comes is read: behind a head that asks for another protocol it is none of ours."""
         self._last_word: Response | None = None
         """What is still to be said to a client that we cannot follow any more."""
         self._stopping = False
@@ -174,7 +176,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ahead = here[at:]
 
     def _read(self, data: bytes) -> None:
-        if self._last_word is not None or self.transport.is_closing():
+        if self._deaf or self._last_word is not None or self.transport.is_closing():
             return
         self._beside += len(data)
         super().data_received(data)
@@ -196,6 +198,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._head_is_here()
+        if self.parser.should_upgrade():
+            self._stay_with_http()
+            return
         self.hand_on()
         self._in_body = True
         # What comes after a body is told like a header and is none: a credential there is nobody's.
@@ -207,7 +212,27 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_body = False
-        super().on_message_complete()
+        if self._last_word is None:
+            super().on_message_complete()
+
+    def _stay_with_http(self) -> None:
+        """Answer a head that asks for another protocol as what else it is, unless it brings a body; nothing after it.
+
+        The parser does not read the body of such a request: it would take it for the next one.
+        """
+        if any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        ):
+            self._refuse(
+                refused(problem(ErrorCode.MALFORMED, "this is HTTP/1.1 and stays so: send no `Upgrade` with a body"))
+            )
+            return
+        self.hand_on()
+        self._deaf, self.cycle.keep_alive = True, False
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: strangers would fill the log."""
 
     def hand_on(self) -> None:
         """The head is here: hand the request to the application."""
@@ -281,6 +306,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, response: Response) -> None:
         """Read no further; say this when it is its turn, and close."""
+        if self._in_body and self.is_free():
+            # Its request was refused before, and is answered once.
+            self.transport.close()
+            return
         others = bool(self.pipeline) if self._in_body else not self.is_free()
         if self._in_body and self.pipeline:
             # The newest of those who wait is the one that this is said to.

@@ -371,6 +371,66 @@ def test_an_upgrade_to_something_else_is_answered_as_what_it_is() -> None:
     play(act)
 
 
+UPGRADE = b"connection: upgrade\r\nupgrade: h2c\r\n"
+HIDDEN = b"GET /?hidden HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("around", [b"content-length: %d\r\n" % len(HIDDEN), b"transfer-encoding: chunked\r\n"])
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_body_behind_an_upgrade_is_no_request(around: bytes, pieces: int) -> None:
+    head = b"POST /read HTTP/1.1\r\nhost: x\r\n" + UPGRADE + around + b"\r\n"
+    body = HIDDEN if b"length" in around else b"%x\r\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN)
+
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(head + body if pieces == 1 else head)
+        if pieces == 2:
+            writer.write(body)
+        status, said = await heard(reader)
+        assert (status, json.loads(said)["error"]["code"]) == (400, "QWED-REQ-001")
+        assert "`Upgrade`" in json.loads(said)["error"]["message"]
+        assert await ended(reader)
+
+    play(act)
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_behind_an_upgrade_nothing_is_read(pieces: int) -> None:
+    first = b"GET /late HTTP/1.1\r\nhost: x\r\n" + UPGRADE + b"\r\n"
+
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(first + HIDDEN if pieces == 1 else first)
+        if pieces == 2:
+            writer.write(HIDDEN)
+            await writer.drain()
+        street.gate.set()
+        assert await heard(reader) == (200, b"ok")
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_an_upgrade_behind_another_request_waits_for_its_turn() -> None:
+    async def act(street: Street) -> None:
+        upgrade = b"POST / HTTP/1.1\r\nhost: x\r\n" + UPGRADE + b"content-length: 2\r\n\r\nhi"
+        reader, _writer = await street.call(b"GET /late HTTP/1.1\r\nhost: x\r\n\r\n" + upgrade)
+        street.gate.set()
+        assert await heard(reader) == (200, b"ok")
+        assert (await heard(reader))[0] == 400
+        assert await ended(reader)
+
+    play(act)
+
+
+def test_a_request_that_was_answered_before_its_body_broke_is_answered_once() -> None:
+    async def act(street: Street) -> None:
+        reader, writer = await street.call(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        assert await heard(reader) == (200, b"ok")
+        writer.write(b"zz\r\n")
+        assert await ended(reader)
+
+    play(act)
+
+
 class Wire:
     """A transport of asyncio's kind that remembers each write."""
 

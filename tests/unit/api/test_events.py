@@ -84,7 +84,8 @@ async def asleep(house: House) -> None:
     """Until nobody looks at the log any more, and everybody waits."""
     await asyncio.sleep(0)
     while house.listeners._reading:  # noqa: ASYNC110 - a look in a thread has no event to wait for
-        await asyncio.sleep(0)
+        # Not 0: who only ever asks keeps the interpreter from that thread.
+        await asyncio.sleep(0.001)
     for _ in range(10):
         await asyncio.sleep(0)
 

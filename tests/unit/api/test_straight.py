@@ -148,7 +148,8 @@ class Way:
 
 async def until(done: Callable[[], bool]) -> None:
     while not done():  # noqa: ASYNC110 - the other side has no event to wait for
-        await asyncio.sleep(0)
+        # Not 0: who only ever asks keeps the interpreter from the thread that writes.
+        await asyncio.sleep(0.001)
 
 
 async def told(line: Callable[[], tuple[Any, Wire]], pieces: list[bytes], count: int = 1) -> bytes:
