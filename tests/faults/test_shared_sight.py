@@ -13,6 +13,7 @@ from qwed.ledger.tokens import check_attestation, check_chain
 from qwed.ledger.verifier import public_keys
 from tests.support.ears import Ear
 from tests.support.fleet import Fleet
+from tests.support.scrape import Scrape
 from tests.support.senders import Json, Office, open_office, refusal, said
 
 SUM = {"type": "calculate", "query": "2+2"}
@@ -142,6 +143,49 @@ def test_a_key_that_one_revokes_opens_nothing_at_the_other(two: Two) -> None:
     assert two.b.ask("GET", "/agents", role="for a while").status_code == 200
     assert two.a.ask("DELETE", f"/keys/{made['id']}").status_code in (200, 204)
     assert refusal(two.b.ask("GET", "/agents", role="for a while")) == (401, "QWED-AUTH-002")
+
+
+def test_whoever_listens_at_the_other_with_a_key_that_one_revokes_hears_nothing_more(two: Two) -> None:
+    made = _done(two.a.ask("POST", "/keys", {"name": "for a while", "role": "member"}))
+    with Ear(str(two.b.client.base_url), made["key"]) as ear:
+        assert two.a.ask("DELETE", f"/keys/{made['id']}").status_code in (200, 204)
+        two.a.hire()
+        assert list(ear) == []
+
+
+def test_whoever_waits_at_the_other_with_a_key_that_one_revokes_is_told_nothing(two: Two, pair: Fleet) -> None:
+    made, waiting = _done(two.a.ask("POST", "/keys", {"name": "for a while", "role": "member"})), _waiting(two, two.a)
+    path = f"/agents/{waiting['agent_id']}/actions/{waiting['action_id']}"
+    with ThreadPoolExecutor(1) as thread:
+        told = thread.submit(two.b.client.get, path, params={"wait": 30}, headers={"X-API-Key": made["key"]})
+        Scrape(pair.urls[1], pair.owner_key).wait_until("qwed_long_polls_open", 1)
+        assert two.a.ask("DELETE", f"/keys/{made['id']}").status_code in (200, 204)
+        _done(_approve(two.a, waiting))
+        assert refusal(told.result()) == (401, "QWED-AUTH-002")
+
+
+def test_the_numbers_of_the_other_are_not_for_a_key_that_one_revokes(pair: Fleet) -> None:
+    made = _done(pair.client(0).post("/keys", json={"name": "for a while", "role": "metrics"}))
+    shown = {"X-API-Key": made["key"]}
+    assert httpx.get(f"{pair.urls[1]}/metrics", headers=shown).status_code == 200
+    assert pair.client(0).delete(f"/keys/{made['id']}").status_code in (200, 204)
+    assert refusal(httpx.get(f"{pair.urls[1]}/metrics", headers=shown)) == (401, "QWED-AUTH-002")
+
+
+def test_a_token_that_one_rotates_sends_no_message_and_shows_no_attestation_at_the_other(two: Two) -> None:
+    agent = two.hire()
+    old, agent_id = agent["agent_token"], agent["agent_id"]
+    attested = {"body": {"options": {"require_attestation": True}}}
+    jwt = _done(two.verify(two.a, agent_id, {**SUM, "query": "7+7"}, 3, **attested))["attestation"]
+    path = f"/attestation/{_done(two.a.ask('POST', '/attestation/verify', {'jwt': jwt}))['claims']['jti']}"
+    assert two.b.send(agent_id, token=old).status_code == 200
+    assert two.b.ask("GET", path, role="", token=old).status_code == 200
+    new = _done(two.a.ask("POST", f"/agents/{agent_id}/rotate-token"))["agent_token"]
+    assert refusal(two.b.send(agent_id, token=old))[0] == 401
+    assert two.b.send(agent_id, token=new).status_code == 200
+    new = _done(two.a.ask("POST", f"/agents/{agent_id}/rotate-token"))["agent_token"]
+    assert two.b.ask("GET", path, role="", token=new).status_code == 200
+    assert refusal(two.b.ask("GET", path, role="", token=old))[0] == 401
 
 
 def test_a_tool_that_one_registers_the_other_judges_by_its_row(two: Two) -> None:

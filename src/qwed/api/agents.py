@@ -109,12 +109,15 @@ async def get_action(call: Call) -> Response:
     bells = call.services.doorbells
     bell = bells.wait(action_id)
     try:
-        action = action_view(agent, action_id, call.services)
+        action = await call.look(action_view, agent, action_id, call.services)
         if not isinstance(action, Problem) and waits(action) and int(seconds):
             await _wait_for(call, bell, int(seconds), agent, action)
-            # Asked again: the token or key may have been taken away meanwhile.
+            # Asked again: the token or key may have been taken away meanwhile, by another process too.
+            await call.freshen()
             again = require_agent(call)
-            action = again if isinstance(again, Problem) else action_view(again, action_id, call.services)
+            if isinstance(again, Problem):
+                return refused(again)
+            action = await call.look(action_view, again, action_id, call.services)
     finally:
         bells.leave(action_id, bell)
     return refused(action) if isinstance(action, Problem) else ok(action)

@@ -31,7 +31,8 @@ async def get_approval(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    return _answer(approvals.find_approval(call.path["approval_id"], key.organisation_id, call.services), call)
+    found = await call.look(approvals.find_approval, call.path["approval_id"], key.organisation_id, call.services)
+    return await _answer(found, call)
 
 
 async def approve(call: Call) -> Response:
@@ -53,8 +54,10 @@ async def _settle(call: Call, act: _Act) -> Response:
         return refused(said)
     words = approvals.Said(said["reason"], said.get("approver"))
     outcome = await call.driver.drive(act(call.path["approval_id"], words, actor, call.services))
-    return _answer(outcome, call)
+    return await _answer(outcome, call)
 
 
-def _answer(outcome: KeptApproval | Problem, call: Call) -> Response:
-    return refused(outcome) if isinstance(outcome, Problem) else ok(approval_view(outcome, call.services))
+async def _answer(outcome: KeptApproval | Problem, call: Call) -> Response:
+    return (
+        refused(outcome) if isinstance(outcome, Problem) else ok(await call.look(approval_view, outcome, call.services))
+    )

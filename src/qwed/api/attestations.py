@@ -16,37 +16,39 @@ async def verify_attestation(call: Call) -> Response:
     jwt = read_jwt(call.json())
     if isinstance(jwt, Problem):
         return refused(jwt)
-    return ok(check(jwt, call.services))
+    return ok(await call.look(check, jwt, call.services))
 
 
 async def get_attestation(call: Call) -> Response:
     """One attestation, issued again; for a key of its organisation, or for the token of its agent."""
     found = await _found_by_token(call) if call.agent_token is not None else None
     if not isinstance(found, Problem) and (found is None or call.api_key is not None):
-        found = _found_by_key(call)
+        found = await _found_by_key(call)
     if isinstance(found, Problem):
         return refused(found)
-    shown = attested.attestation_view(found, call.services)
+    shown = await call.look(attested.attestation_view, found, call.services)
     return refused(shown) if isinstance(shown, Problem) else ok(shown)
 
 
 async def _found_by_token(call: Call) -> attested.Found | Problem:
-    found = attested.find(call.path["attestation_id"], call.services)
-    agent_id = "" if found is None else found.leaf.agent_id or ""
-    agent = call.services.store.find_agent(agent_id)
+    found = await call.look(attested.find, call.path["attestation_id"], call.services)
+    agent = None
+    if found is not None and found.leaf.agent_id is not None:
+        call.path = {**call.path, "agent_id": found.leaf.agent_id}
+        await call.freshen()
+        agent = call.services.store.find_agent(found.leaf.agent_id)
     if not matches(call.agent_token or "", None if agent is None else agent.token_digest) or found is None:
         return problem(ErrorCode.INVALID_AGENT_TOKEN)
     # Counted here, because the path does not say whose token it is.
-    call.path = {**call.path, "agent_id": agent_id}
     await call.count_token(call.agent_token)
     return found
 
 
-def _found_by_key(call: Call) -> attested.Found | Problem:
+async def _found_by_key(call: Call) -> attested.Found | Problem:
     key = require_key(call)
     if isinstance(key, Problem):
         return key
-    return attested.find_own(call.path["attestation_id"], key.organisation_id, call.services)
+    return await call.look(attested.find_own, call.path["attestation_id"], key.organisation_id, call.services)
 
 
 async def revoke_attestation(call: Call) -> Response:

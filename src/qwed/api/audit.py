@@ -13,8 +13,7 @@ from qwed.words import ErrorCode
 
 async def audit_head(call: Call) -> Response:
     """The newest signed head."""
-    key = require_key(call)
-    return refused(key) if isinstance(key, Problem) else ok(audit.newest_head(key.organisation_id, call.services))
+    return await _asked(call, audit.newest_head)
 
 
 async def audit_entries(call: Call) -> Response:

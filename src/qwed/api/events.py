@@ -17,7 +17,8 @@ from qwed.kernel.people.events import PAGE, TYPES, Message, messages
 from qwed.kernel.request import quoted
 from qwed.kernel.stages.authenticate import find_key
 from qwed.store.agent import Key
-from qwed.store.protocol import Store
+from qwed.store.protocol import Store, Wanted
+from qwed.waiting import LoopDriver
 from qwed.words import ErrorCode
 
 MOST = 1_024
@@ -28,6 +29,8 @@ PAUSE_SECONDS = 0.05
 """Between two times that the listeners of one organisation are woken: many commits are one page then."""
 MOST_READING = 2
 """Looks at the log at a time: however many come back after a day, there is time for decisions."""
+FRESH_SECONDS = 10.0
+"""How long a stream waits to be told whether it may go on."""
 RETRY_MS = 1_000
 HEADERS = (
     (b"content-type", b"text/event-stream"),
@@ -48,7 +51,7 @@ async def events(call: Call) -> Response:
     types = _types_of(call)
     if isinstance(types, Problem):
         return refused(types)
-    last = _last_of(call, call.services.store.log_size(key.organisation_id))
+    last = _last_of(call, await call.look(call.services.store.log_size, key.organisation_id))
     if isinstance(last, Problem):
         return refused(last)
     listeners = call.node.listeners
@@ -180,6 +183,14 @@ class Listeners:
         async with self._turns:
             return await asyncio.to_thread(messages, organisation_id, from_index, self.store)
 
+    async def admit(self, key: Key) -> bool:
+        """Whether the key still stands: it may have been revoked since, and by another process."""
+        freshen = self.store.freshen
+        ticket = None if freshen is None else freshen(Wanted(prefix=key.prefix))
+        if ticket is not None:
+            await LoopDriver(asyncio.get_running_loop(), FRESH_SECONDS).result(ticket)
+        return find_key("", self.store, key) is not None
+
     def _read(self, place: tuple[str, int], over: asyncio.Future[list[Message]]) -> None:
         del self._reading[place]
         if not over.cancelled():
@@ -217,9 +228,11 @@ class Following:
         # An id alone is no event; a client that hears nothing more knows where to go on all the same.
         yield b"retry: %d\nid: %d\n\n" % (RETRY_MS, self._next - 1)
         named, spoke = self._next, loop.time()
-        while self._may_listen():
+        while not self._listeners.closed:
             self._ear.clear()
             page = await self._listeners.page(self._key.organisation_id, self._next)
+            if not await self._listeners.admit(self._key):
+                return
             text = self._said_of(page)
             if not text and len(page) < PAGE:
                 await self._wait(spoke + HEARTBEAT_SECONDS - loop.time())
@@ -240,8 +253,3 @@ class Following:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ear.wait()
-
-    def _may_listen(self) -> bool:
-        """The key may have been revoked since."""
-        listeners = self._listeners
-        return not listeners.closed and find_key("", listeners.store, self._key) is not None

@@ -39,6 +39,7 @@ async def intercept(call: Call) -> Response:
         return refused(message)
     # Counted here, because only the body says whose token it is.
     call.path = {**call.path, "agent_id": message.sender_agent_id}
+    await call.freshen()
     await call.count_token(call.agent_token)
     delivered = await drive(call, desk.intercept(message, _shown(call)))
     if isinstance(delivered, Problem):

@@ -11,7 +11,7 @@ async def list_tools(call: Call) -> Response:
     key = require_key(call)
     if isinstance(key, Problem):
         return refused(key)
-    return ok({"tools": registry.tools_of(key.organisation_id, call.services)})
+    return ok({"tools": await call.look(registry.tools_of, key.organisation_id, call.services)})
 
 
 async def put_tool(call: Call) -> Response:

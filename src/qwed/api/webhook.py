@@ -63,7 +63,7 @@ async def get_webhook(call: Call) -> Response:
     key = require_key(call, OWNER)
     if isinstance(key, Problem):
         return refused(key)
-    found = call.services.store.webhook_record(key.organisation_id)
+    found = await call.look(call.services.store.webhook_record, key.organisation_id)
     if found is None:
         return refused(problem(ErrorCode.NOT_FOUND, "this organisation has no webhook"))
     return ok(_shown(found))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
 from qwed.kernel.judging.judgement import Judgement, conclude
-from qwed.kernel.people.approvals import expire
+from qwed.kernel.people.approvals import expire_in_passing
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.authenticate import authenticate, require_active
@@ -87,7 +87,7 @@ async def fail_closed(walk: Walk, attempts: tuple[Attempt[T | Problem], ...], se
 
 
 async def _walked(walk: Walk, services: Services) -> Answer | Moved:
-    expire(services, walk.case.now)
+    expire_in_passing(services, walk.case.now)
     refusal = pass_through(ADMISSION, walk, services)
     if walk.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)

@@ -196,6 +196,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     charge: Charge = NOTHING
     reservation: Reservation | None = None
     approval: Approval | None = None
+    key: str | None = None
+    """The idempotency key it was asked under: where an answer is stored there by now, that one is given."""
     memory: Memory | None = None
     notices: tuple[Notice, ...] = ()
     mark: Mark = Mark.NONE

@@ -20,7 +20,7 @@ from qwed.kernel.messages.floods import Place
 from qwed.kernel.messages.message import TRUST_BOUNDARY, Carried, Judge, Message, Ruled, Sender
 from qwed.kernel.messages.place import place_message
 from qwed.kernel.messages.ruling import bare_action, judged, refused_by
-from qwed.kernel.people.approvals import expire
+from qwed.kernel.people.approvals import expire_in_passing
 from qwed.kernel.pipeline import Stage, Walk, again, fail_closed, pass_through
 from qwed.kernel.request import is_subject
 from qwed.kernel.services import Services
@@ -93,7 +93,7 @@ class _Errand(NamedTuple):
         return Wanted(agent_id=case.agent_id, organisation_id=house, conversations=sides, spends=True)
 
     async def walked(self, walk: Walk, services: Services) -> Carried | Moved:
-        expire(services, walk.case.now)
+        expire_in_passing(services, walk.case.now)
         walk.case = replace(walk.case, action=bare_action(self.message))
         refusal = self._admit(walk, services)
         ruled = None

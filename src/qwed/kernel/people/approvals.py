@@ -97,6 +97,13 @@ def expire(services: Services, now: float) -> None:
     _settle_expired(services.store.expired_approvals(now, _AT_ONCE), services)
 
 
+def expire_in_passing(services: Services, now: float) -> None:
+    """The same on the way of a decision. What many processes share is swept by one of them, in a thread of its own:
+    the event loop asks no database that is elsewhere."""
+    if services.store.freshen is None:
+        expire(services, now)
+
+
 def expire_of(agent: Agent, services: Services, now: float) -> bool:
     """Settle all that has run out of one agent's; whether there was any. Asked where what it held is in the way."""
     found = services.store.expired_approvals_of(agent.agent_id, now)

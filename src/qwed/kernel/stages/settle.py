@@ -191,6 +191,7 @@ def _settlement_of(
         charge=_charge_of(case, outcome),
         reservation=case.reservation,
         approval=outcome.approval,
+        key=_claimed(case, services),
         memory=_memory_of(case, outcome, key, now, services) if case.idempotency_key is not None else None,
         notices=_notices_of(case, outcome, services, now),
         mark=_mark_of(case, outcome),
@@ -239,9 +240,17 @@ def _charge_of(case: Case, outcome: Outcome) -> Charge:
     return ONE_REQUEST if case.charge is NOTHING else case.charge
 
 
+def _claimed(case: Case, services: Services) -> str | None:
+    """The idempotency key that this request has claimed, as it is filed."""
+    if case.idempotency_key is None or not case.body_hash:
+        return None
+    return services.vault.fingerprint(case.idempotency_key)
+
+
 def _memory_of(case: Case, outcome: Outcome, key: SubjectKey, now: float, services: Services) -> Memory | None:
     """Keep what was judged; a full budget or a surprise may pass next time."""
-    if case.idempotency_key is None or not case.body_hash or case.judgement is None:
+    name = _claimed(case, services)
+    if case.idempotency_key is None or name is None or case.judgement is None:
         return None
     may_pass_later = outcome.error is not None and not outcome.error.final and outcome.decision is not _PENDING
     if may_pass_later:
@@ -252,7 +261,6 @@ def _memory_of(case: Case, outcome: Outcome, key: SubjectKey, now: float, servic
         return key.seal(place, _encode(_answer_of(case, outcome, settled)).decode()).encode()
 
     expires_at = now + services.settings.idempotency_ttl_seconds
-    name = services.vault.fingerprint(case.idempotency_key)
     return Memory(name, case.body_hash, answer, expires_at, key.subject_id)
 
 

@@ -127,7 +127,7 @@ class Ground:
         """Begin the transaction, lock what it needs and read what it is decided on, in one round trip."""
         line, agents = self._line, sorted(held.agents)
         places = {each.reservation.place[:2] for each in settlements if each.reservation is not None}
-        answers = {(each.agent.agent_id, each.memory.key) for each in settlements if each.memory is not None}
+        answers = {(each.agent.agent_id, each.key) for each in settlements if each.key is not None}
         with line.pipeline():
             line.execute("BEGIN")
             line.execute(LOCK_NAMES, held.names())
@@ -166,10 +166,10 @@ class Ground:
         return self._answered(settlement) or self._overspent(settlement) or self._overtaken(settlement)
 
     def _answered(self, settlement: Settlement) -> bool:
-        memory = settlement.memory
-        if memory is None:
+        """Also where it is refused: of the conversation it may have seen what was stored under the same key."""
+        if settlement.key is None:
             return False
-        return self._memories.get((settlement.agent.agent_id, memory.key), -math.inf) > settlement.activity.at
+        return self._memories.get((settlement.agent.agent_id, settlement.key), -math.inf) > settlement.activity.at
 
     def _overspent(self, settlement: Settlement) -> bool:
         reservation, agent = settlement.reservation, settlement.agent

@@ -147,6 +147,15 @@ def test_a_loop_is_one_though_each_process_has_seen_half_of_it(two: Two) -> None
     assert two.one.settle(_agent(two.one), third, charge=CENT) is MOVED
 
 
+def test_who_is_refused_because_of_what_is_stored_under_the_same_key_is_told_to_look_there(two: Two) -> None:
+    two.one.settle(_agent(two.one), _held(two.one), charge=CENT, memory=_answer(two.one))
+    # Its key was looked up before that, and its conversation after.
+    refused = two.other.settle(_agent(two.other), None, Decision.DENIED, key=_answer(two.other).key)
+    assert refused is MOVED
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED, key="another"), Settled)
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED), Settled)
+
+
 def test_a_number_that_is_allotted_while_another_is_on_its_way_is_given_to_one_alone(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:
