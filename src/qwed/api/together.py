@@ -17,6 +17,8 @@ _LASTING = frozenset({"counter", "histogram"})
 _FOLDED: dict[str, Callable[[float, float], float]] = {
     "qwed_build_info": max,
     "qwed_engines_ready": min,
+    "qwed_rate_limiter_up": min,
+    "qwed_neighbours_up": min,
     "qwed_witness_contradicted": max,
     "process_start_time_seconds": min,
     "process_max_fds": min,

@@ -11,7 +11,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from qwed.api.crew import Crew, Manned
+from qwed.api.metrics import FAMILIES
 from qwed.api.slates import LARGEST, Slate
+from qwed.api.together import _FOLDED as folded
 from qwed.api.together import Together
 
 SHOWN = [
@@ -145,3 +147,9 @@ def test_a_worker_knows_how_many_there_are(slates: list[int]) -> None:
     assert crew.manned == Manned(0, 2)
     Slate(slates[0]).write(b'{"up": 2, "of": 2}')
     assert crew.manned == Manned(2, 2)
+
+
+def test_what_is_true_of_a_worker_is_true_of_all_only_where_it_is_for_each() -> None:
+    truths = [name for name, row in FAMILIES.items() if row.says.startswith("1 where")]
+    assert truths == ["qwed_rate_limiter_up", "qwed_engines_ready", "qwed_neighbours_up"]
+    assert {folded.get(name) for name in truths} == {min}
