@@ -14,7 +14,7 @@ SECONDS = 1.0
 """How old what the others show may be."""
 _LASTING = frozenset({"counter", "histogram"})
 """What only grows: of a worker that has ended it still counts."""
-_FOLDED: dict[str, Callable[[float, float], float]] = {
+FOLDED: dict[str, Callable[[float, float], float]] = {
     "qwed_build_info": max,
     "qwed_engines_ready": min,
     "qwed_rate_limiter_up": min,
@@ -111,5 +111,5 @@ def _summed(these: list[Number], those: list[Number]) -> list[Number]:
 
 
 def _folded(name: str, mine: float, theirs: float) -> float:
-    fold = _FOLDED.get(name)
+    fold = FOLDED.get(name)
     return mine + theirs if fold is None else fold(mine, theirs)

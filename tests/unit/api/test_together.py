@@ -13,8 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from qwed.api.crew import Crew, Manned
 from qwed.api.metrics import FAMILIES
 from qwed.api.slates import LARGEST, Slate
-from qwed.api.together import _FOLDED as folded
-from qwed.api.together import Together
+from qwed.api.together import FOLDED, Together
 
 SHOWN = [
     'qwed_build_info{version="1"}',
@@ -152,4 +151,4 @@ def test_a_worker_knows_how_many_there_are(slates: list[int]) -> None:
 def test_what_is_true_of_a_worker_is_true_of_all_only_where_it_is_for_each() -> None:
     truths = [name for name, row in FAMILIES.items() if row.says.startswith("1 where")]
     assert truths == ["qwed_rate_limiter_up", "qwed_engines_ready", "qwed_neighbours_up"]
-    assert {folded.get(name) for name in truths} == {min}
+    assert {FOLDED.get(name) for name in truths} == {min}
