@@ -118,9 +118,8 @@ time goes, and why an aim was missed, is in [performance](performance.md)."""
 
 _MODEL = f"""
 Arithmetic over the costs below: a machine has {capacity.CORES} cores that should be {capacity.BUSY:.0%} busy, one
-database writes {capacity.DISK_MB} MB of its log a second, and the log of one organisation takes as many decisions a
-second as it took in this run, where the processors were busy before it was (it grows one batch at a time, so more
-machines do not help it; more organisations do).
+database writes {capacity.DISK_MB} MB of its log a second, and the log of one organisation grows one commit at a time,
+each with as many decisions as a commit may have: so more machines do not help it, more organisations do.
 """
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """From what a decision costs to how many machines some rate of them needs, and what would break first.
 
 The costs are measured in the same run: processor time of our server and of PostgreSQL, bytes that stay, bytes that go
-through its write-ahead log, and how many decisions a second one log (that is, one organisation) took. The rest is
-arithmetic, on stated assumptions.
+through its write-ahead log, and how long a commit takes, which one log (that is, one organisation) has to itself. The
+rest is arithmetic, on stated assumptions.
 """
 
 import math
@@ -23,7 +23,9 @@ from benchmarks.measure import figure
 from benchmarks.report import Row, Say, absolute
 from benchmarks.servers import Running, cpu_seconds, qwed_server
 from qwed.gate import Gate
+from qwed.store.writer import BATCH
 from tests.support.postgres_server import Postgres
+from tests.support.scrape import Scrape
 
 CORES, BUSY = 16, 0.6
 """A machine, and how busy its cores should be: above that, waiting grows faster than work."""
@@ -31,6 +33,7 @@ DISK_MB = 500
 """A second that one database writes to its log without falling behind."""
 RATES = (1_000, 100_000, 10_000_000)
 _DECISIONS = 2_000
+_ALONE = 500
 _CONNECTIONS = 256
 """As on a server that has as much to do as it should: the more wait, the more share one transaction."""
 
@@ -43,9 +46,15 @@ class Cost(NamedTuple):
     kept_bytes: float
     log_bytes: float
     """Of PostgreSQL's write-ahead log."""
-    one_log: float
-    """Decisions a second that one organisation's log took in this run: at least so many, because on a small machine
-    the processors are busy before the log is."""
+    commit_us: float
+    """How long a commit takes that has one decision in it."""
+    further_us: float
+    """How much longer for each further one."""
+
+    @property
+    def one_log(self) -> float:
+        """Decisions a second that one organisation's log takes: one full batch after the other."""
+        return BATCH / (self.commit_us + (BATCH - 1) * self.further_us) * 1e6
 
 
 class Need(NamedTuple):
@@ -101,7 +110,9 @@ def rows(rounds: int, say: Say) -> tuple[list[Row], Cost]:
         absolute("the same, CPU of PostgreSQL, us", [cost.database_us]),
         absolute("the same, bytes that stay", [cost.kept_bytes]),
         absolute("the same, bytes of write-ahead log", [cost.log_bytes]),
-        absolute("the same, one organisation, two workers, decisions/s", [cost.one_log]),
+        absolute("the same, a commit of one, us", [cost.commit_us]),
+        absolute("the same, each further decision in a commit, us", [cost.further_us]),
+        absolute(f"the same, one organisation in commits of {BATCH}, decisions/s", [cost.one_log]),
     ]
     return [*(absolute(f"stage {name}, us of CPU", values) for name, values in stages.items()), *measured], cost
 
@@ -151,21 +162,39 @@ def _cost(rounds: int) -> Cost:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         postgres = stack.enter_context(Postgres(in_memory=False))
         address = postgres.database()
-        server = stack.enter_context(qwed_server(Path(folder) / "data", ["--database", address, "--workers", "2"]))
-        agents = [server.register()]
-        decide = partial(traffic.decide, server.place, agents, {}, connections=_CONNECTIONS)
-        decide()
-        measured = [_costs_of(server, postgres, address, lambda: decide().per_second) for _ in range(rounds)]
+        server = stack.enter_context(qwed_server(Path(folder) / "data", ["--database", address]))
+        decide = partial(traffic.decide, server.place, [server.register()], {})
+        decide(connections=_CONNECTIONS)
+        measured = [_costs_of(server, postgres, address, decide) for _ in range(rounds)]
     return Cost(*(figure(list(values)).median for values in zip(*measured, strict=True)))
 
 
-def _costs_of(server: Running, postgres: Postgres, address: str, run: Callable[[], float]) -> Cost:
+def _costs_of(server: Running, postgres: Postgres, address: str, decide: Callable[..., object]) -> Cost:
+    alone = _commits_of(server, lambda: decide(connections=1, count=_ALONE))
     with psycopg.connect(address, autocommit=True) as connection:
         before = (server.cpu_seconds(), cpu_seconds(postgres.pid), *_bytes(connection))
-        rate = run()
+        together = _commits_of(server, lambda: decide(connections=_CONNECTIONS))
         after = (server.cpu_seconds(), cpu_seconds(postgres.pid), *_bytes(connection))
     ours, theirs, kept, logged = ((end - begin) / traffic.REQUESTS for begin, end in zip(before, after, strict=True))
-    return Cost(ours * 1e6, theirs * 1e6, kept, logged, rate)
+    further = max(together.us - alone.us, 0.0) / max(together.leaves - alone.leaves, 1.0)
+    return Cost(ours * 1e6, theirs * 1e6, kept, logged, alone.us, further)
+
+
+class _Commits(NamedTuple):
+    """On average: how long a commit took, and how much was in it."""
+
+    us: float
+    leaves: float
+
+
+def _commits_of(server: Running, run: Callable[[], object]) -> _Commits:
+    """What the server itself counts, with one worker, which waits for nobody else's commits."""
+    scrape = Scrape(server.base, server.owner_key)
+    names = ("qwed_commit_seconds_count", "qwed_commit_seconds_sum", "qwed_committed_total")
+    before = [scrape.value(name) for name in names]
+    run()
+    commits, seconds, leaves = (scrape.value(name) - was for name, was in zip(names, before, strict=True))
+    return _Commits(seconds / commits * 1e6, leaves / commits)
 
 
 def _bytes(connection: psycopg.Connection[tuple[int, int]]) -> tuple[int, int]:

@@ -6,8 +6,9 @@ from benchmarks.capacity import CORES, RATES, Cost, model, table
 from benchmarks.measure import Figure, figure, ratio
 from benchmarks.report import Row, absolute, at_least, at_most
 from benchmarks.report import table as rows_table
+from qwed.store.writer import BATCH
 
-COST = Cost(server_us=600, database_us=200, kept_bytes=2_000, log_bytes=4_000, one_log=1_500)
+COST = Cost(server_us=600, database_us=200, kept_bytes=2_000, log_bytes=4_000, commit_us=3_000, further_us=200)
 
 
 def test_a_ratio_is_taken_round_by_round() -> None:
@@ -42,8 +43,13 @@ def test_the_machines_can_do_what_they_are_counted_for(rate: int) -> None:
     assert rate <= need.logs * COST.one_log
 
 
+def test_a_log_takes_one_full_commit_after_the_other() -> None:
+    assert COST._replace(commit_us=1_000, further_us=0).one_log == BATCH * 1_000
+    assert COST._replace(commit_us=100, further_us=100).one_log == pytest.approx(10_000)
+
+
 def test_what_breaks_first_is_what_is_fullest() -> None:
     assert model(COST, 1_000).first == "nothing"
     assert model(COST, 100_000).first.startswith("the log of one organisation")
-    assert model(COST._replace(one_log=1e9), 100_000).first == "the processors of one server machine"
+    assert model(COST._replace(commit_us=1, further_us=0), 100_000).first == "the processors of one server machine"
     assert table(COST).count("\n") == len(RATES) + 1
