@@ -178,14 +178,18 @@ def test_a_token_that_one_rotates_sends_no_message_and_shows_no_attestation_at_t
     attested = {"body": {"options": {"require_attestation": True}}}
     jwt = _done(two.verify(two.a, agent_id, {**SUM, "query": "7+7"}, 3, **attested))["attestation"]
     path = f"/attestation/{_done(two.a.ask('POST', '/attestation/verify', {'jwt': jwt}))['claims']['jti']}"
-    assert two.b.send(agent_id, token=old).status_code == 200
+    assert _sent(two.b, agent_id, old, 1).status_code == 200
     assert two.b.ask("GET", path, role="", token=old).status_code == 200
     new = _done(two.a.ask("POST", f"/agents/{agent_id}/rotate-token"))["agent_token"]
-    assert refusal(two.b.send(agent_id, token=old))[0] == 401
-    assert two.b.send(agent_id, token=new).status_code == 200
+    assert refusal(_sent(two.b, agent_id, old, 2))[0] == 401
+    assert _sent(two.b, agent_id, new, 2).status_code == 200
     new = _done(two.a.ask("POST", f"/agents/{agent_id}/rotate-token"))["agent_token"]
     assert two.b.ask("GET", path, role="", token=new).status_code == 200
     assert refusal(two.b.ask("GET", path, role="", token=old))[0] == 401
+
+
+def _sent(at: Office, agent_id: str, token: str, step: int) -> httpx.Response:
+    return at.send(agent_id, token=token, metadata={"conversation_id": "messages", "step_number": step})
 
 
 def test_a_tool_that_one_registers_the_other_judges_by_its_row(two: Two) -> None:
