@@ -15,6 +15,7 @@ import pytest
 
 from qwed.cli.serve import _listen, _reserve
 from qwed.cli.serving.start import engines_each
+from qwed.cli.serving.supervisor import TRIES
 from tests.support.supervised import HOUSE
 
 PATIENCE = 60.0
@@ -181,6 +182,19 @@ def test_a_worker_that_cannot_be_started_is_tried_again_at_a_pace_while_the_othe
     found.words.write_text("")
     once(lambda: len(found.marks("ready")) == 2)
     assert {asked(port)[0] for _ in range(200)} == {"0", "1"}
+
+
+def test_starts_that_failed_while_another_worker_was_up_do_not_count_against_the_next(supervised: Open) -> None:
+    found = supervised(words="refuse others")
+    found.listens()
+    # Each begins after the one before it was counted.
+    once(lambda: len(found.marks("begun 1")) > TRIES)
+    os.kill(found.pid(0), signal.SIGKILL)
+    found.words.write_text("")
+    once(lambda: len(found.marks("ready")) == 3 or found.process.poll() is not None)
+    assert len(found.marks("ready 0")) == 2
+    found.process.terminate()
+    assert found.ends() == 0
 
 
 def test_a_program_that_is_away_for_a_while_is_waited_for_while_the_others_go_on(supervised: Open) -> None:

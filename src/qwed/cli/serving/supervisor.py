@@ -75,7 +75,7 @@ class Supervisor:
         self._owner_key: str | None = None
         self._greeted = False
         self._failed = 0
-        """Starts in a row that failed."""
+        """Starts in a row that failed while no worker was up."""
         self._told: list[int] = []
         self._code: int | None = None
         """With which code it ends; None while it runs."""
@@ -215,9 +215,10 @@ class Supervisor:
         lasted = was_up and now - worker.begun >= LASTED
         worker.failures = 0 if lasted else worker.failures + 1
         worker.due = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(worker.failures, 10))
-        if not was_up:
-            self._failed += 1
         nobody = not any(each.up for each in self._workers)
+        # What failed beside a worker that was up says nothing of that one's own next start.
+        if nobody and not was_up:
+            self._failed += 1
         if nobody and not self._greeted:
             # It has said why, as a single server would.
             self._stop(code if code > 0 else 1, now)
