@@ -318,6 +318,10 @@ SLIPS = {
         "postgresql://u:hunter2@/qwed?nonsense=1",
         "the address of the database is none: write it as postgresql://user@host/qwed",
     ),
+    "an @ in a password": (
+        "postgresql://u:a@hunter2@127.0.0.1:9/qwed",
+        "the address of the database is none: write it as postgresql://user@host/qwed, and in a password %40 for an @",
+    ),
     "nobody there": ("postgresql://u:hunter2@127.0.0.1:9/qwed", "PostgreSQL cannot be reached: "),
     "no such directory": ("sqlite:////nowhere/at/all", "there is no database in /nowhere/at/all"),
 }

@@ -156,7 +156,16 @@ def test_who_may_not_change_tables_is_told(database: str, run: Run) -> None:
         connection.execute("DROP ROLE qwed_guest")
 
 
-@pytest.mark.parametrize("slip", ["nonsense", "mysql://u:hunter2@host/qwed", "postgresql://u:hunter2@127.0.0.1:9/qwed"])
+SLIPS = (
+    "nonsense",
+    "mysql://u:hunter2@host/qwed",
+    "postgresql://u:hunter2@127.0.0.1:9/qwed",
+    "postgresql://u:a@hunter2@127.0.0.1:9/qwed",
+    "postgresql://u:hunter2/a@127.0.0.1:9/qwed",
+)
+
+
+@pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_of_the_pen_is_answered_in_one_sentence(run: Run, slip: str) -> None:
     ran = run("--database", slip)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)

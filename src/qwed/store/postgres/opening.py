@@ -53,10 +53,28 @@ def _require_unicode(connection: Connection) -> None:
 def read_address(url: str) -> dict[str, Any]:
     """What the address says; Unreachable where it is none."""
     try:
-        return {**conninfo_to_dict(url), "client_encoding": "UTF8"}
+        known: dict[str, Any] = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        # What is wrong with it could be part of its password.
-        raise Unreachable("the address of the database is none: write it as postgresql://user@host/qwed") from None
+        raise _no_address() from None
+    if _holds_a_password(known):
+        raise _no_address()
+    return {**known, "client_encoding": "UTF8"}
+
+
+def _holds_a_password(known: dict[str, Any]) -> bool:
+    """Whether an `@` or a `/` that was not encoded makes the rest of a password a host, a port or a name."""
+    said = [str(known.get(name) or "") for name in ("host", "port", "dbname")]
+    # A directory of sockets may be called anything, and the name of an abstract one begins with an `@`.
+    hosts = [host.removeprefix("@") for host in said[0].split(",") if not host.startswith("/")]
+    return any("@" in text for text in (*hosts, *said[1:]))
+
+
+def _no_address() -> Unreachable:
+    # What is wrong with it could be part of its password.
+    return Unreachable(
+        "the address of the database is none: write it as postgresql://user@host/qwed, and in a password %40 for an @ "
+        "and %2F for a slash"
+    )
 
 
 def one_line(error: psycopg.Error) -> str:
