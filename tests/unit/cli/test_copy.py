@@ -249,6 +249,22 @@ def test_a_target_that_is_not_empty(house: History, copied: str, run: Run, tmp_p
     _refused(ran, f"there is a database in {tmp_path / 'data'} already: choose a directory without one")
 
 
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_a_directory_with_what_another_database_left(
+    house: History, copied: str, run: Run, tmp_path: Path, end: str
+) -> None:
+    """It would be replayed into the new file by whoever opens that first."""
+    new = tmp_path / "new"
+    new.mkdir()
+    left = new / f"{FILE_NAME}{end}"
+    left.write_bytes(b"whatever was not yet in the file")
+    asked = ("copy", "--from", copied, "--to", _sqlite(new), "--data-dir", house.data)
+    _refused(run(*asked), f"{left} is of another qwed.db, and would be read into the copy: put it beside that one")
+    assert sorted(os.listdir(new)) == ["lock", left.name]
+    left.rename(tmp_path / left.name)
+    assert (run(*asked).code, _rows(new)) == (0, _rows(house.data))
+
+
 def test_one_row_in_any_table_is_not_empty(copied: str) -> None:
     names = [table.name for table in tables() if table.name != "meta"]
     with connected(copied) as connection:

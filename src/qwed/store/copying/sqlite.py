@@ -14,6 +14,8 @@ from qwed.store.reader import SqliteTables
 from qwed.store.subjects import RENAMED
 
 UNFINISHED = f"{FILE_NAME}.copying"
+_LEFT_BEHIND = (f"{FILE_NAME}-wal", f"{FILE_NAME}-journal")
+"""What SQLite reads into whatever file of that name it finds beside them."""
 
 
 class SqliteTarget:
@@ -73,8 +75,7 @@ def open_target(path: Path) -> Iterator[SqliteTarget]:
     directory = path.parent if path.name == FILE_NAME else path
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _held(directory):
-        if (directory / FILE_NAME).exists():
-            raise CopyRefused(f"there is a database in {directory} already: choose a directory without one")
+        _require_room(directory)
         file = directory / UNFINISHED
         # Of a copy that was cut short: it never was a database.
         file.unlink(missing_ok=True)
@@ -88,6 +89,18 @@ def open_target(path: Path) -> Iterator[SqliteTarget]:
                 yield SqliteTarget(connection, file)
             finally:
                 file.unlink(missing_ok=True)
+
+
+def _require_room(directory: Path) -> None:
+    if (directory / FILE_NAME).exists():
+        raise CopyRefused(f"there is a database in {directory} already: choose a directory without one")
+    for name in _LEFT_BEHIND:
+        if (directory / name).exists():
+            # Not to be thrown away: it may be all that there is of the last decisions.
+            raise CopyRefused(
+                f"{directory / name} is of another {FILE_NAME}, and would be read into the copy: put it beside that "
+                "one, or choose another directory"
+            )
 
 
 @contextmanager
