@@ -6,8 +6,10 @@ is over, or when there is no room for another connection.
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -32,6 +34,19 @@ ANSWER_SECONDS = 30.0
 _TICK = 1.0
 LAST_SECONDS = 2.0
 """The same while the server stops: it waits for those who read, not for those who do not."""
+
+
+_FOR_UPGRADES = frozenset({b"upgrade", b"http2-settings"})
+
+
+def _without_upgrade(headers: list[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    """The lines of a head without what asks for another protocol."""
+    for name, value in headers:
+        if name == b"connection":
+            kept = [word for word in value.split(b",") if word.strip().lower() not in _FOR_UPGRADES]
+            yield b"connection: " + b",".join(kept)
+        elif name not in _FOR_UPGRADES:
+            yield b"%b: %b" % (name, value)
 
 
 class Connections:
@@ -134,8 +149,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
-        self._deaf = False
-        """Whether nothing that still comes is read: behind a head that asks for another protocol it is none of ours."""
+        self._upgrading = False
+        """Whether a head asks for another protocol, and is about to be read again."""
         self._last_word: Response | None = None
         """What is still to be said to a client that we cannot follow any more."""
         self._stopping = False
@@ -176,10 +191,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ahead = here[at:]
 
     def _read(self, data: bytes) -> None:
-        if self._deaf or self._last_word is not None or self.transport.is_closing():
+        if self._last_word is not None or self.transport.is_closing():
             return
         self._beside += len(data)
-        super().data_received(data)
+        self._feed(data)
         if self._beside > MOST_HEAD_BYTES and (self._in_head or self._in_body):
             what = "the head" if self._in_head else "what stands around the body"
             self._refuse(refused(problem(ErrorCode.TOO_LARGE, f"{what} is larger than {MOST_HEAD_BYTES} bytes")))
@@ -199,7 +214,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._head_is_here()
         if self.parser.should_upgrade():
-            self._stay_with_http()
+            self._upgrading = True
             return
         self.hand_on()
         self._in_body = True
@@ -211,28 +226,34 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._in_body = False
-        if self._last_word is None:
+        if not self._upgrading:
+            self._in_body = False
             super().on_message_complete()
 
-    def _stay_with_http(self) -> None:
-        """Answer a head that asks for another protocol as what else it is, unless it brings a body; nothing after it.
+    def _feed(self, data: bytes) -> None:
+        """Have it parsed: as uvicorn does, but for upgrades, and without a line in the log for each that is broken."""
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_again(data[upgrade.args[0] :])
 
-        The parser does not read the body of such a request: it would take it for the next one.
+    def _read_again(self, rest: bytes) -> None:
+        """Read a head that asks for another protocol as if it did not, which everybody may (RFC 9110, 7.8).
+
+        The parser skips the body of such a request, and would take it for the next one.
         """
-        if any(
-            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-            for name, value in self.headers
-        ):
-            self._refuse(
-                refused(problem(ErrorCode.MALFORMED, "this is HTTP/1.1 and stays so: send no `Upgrade` with a body"))
-            )
+        self._upgrading = False
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        if method == b"CONNECT":
+            self.send_400_response("This is no proxy.")
             return
-        self.hand_on()
-        self._deaf, self.cycle.keep_alive = True, False
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Says nothing: strangers would fill the log."""
+        head = [b"%b %b HTTP/%b" % (method, self.url, version), *_without_upgrade(self.headers), b"\r\n"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._feed(b"\r\n".join(head) + rest)
 
     def hand_on(self) -> None:
         """The head is here: hand the request to the application."""

@@ -152,7 +152,7 @@ class StraightProtocol(BoundedProtocol):
     def _may_go_straight(self) -> bool:
         if self.url != self._hot_url and not self._is_hot(self.url):
             return False
-        if self.parser.get_method() != b"POST" or self.expect_100_continue or self.parser.should_upgrade():
+        if self.parser.get_method() != b"POST" or self.expect_100_continue:
             return False
         # An answer that nobody takes is waited for by its task, and the next request with it.
         return self.is_free() and not self.flow.write_paused
@@ -174,7 +174,7 @@ class StraightProtocol(BoundedProtocol):
             self.go_the_long_way()
 
     def on_message_complete(self) -> None:
-        if not self._asked:
+        if not self._asked or self._upgrading:
             super().on_message_complete()
             return
         agent_id, self._asked, self._in_body = self._asked, "", False
