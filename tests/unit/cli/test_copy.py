@@ -25,7 +25,7 @@ from qwed.store.migrate import migrations
 from qwed.store.place import FILE_NAME
 from qwed.store.postgres.locks import try_to_lead
 from qwed.store.postgres.opening import connected
-from qwed.store.postgres.schema import migrate
+from qwed.store.postgres.schema import migrate, version_of
 from tests.support.postgres_server import Databases
 from tests.support.terminals import Terminal
 from tests.unit.cli.full_house import full_house
@@ -247,6 +247,26 @@ def test_a_target_that_is_not_empty(house: History, copied: str, run: Run, tmp_p
     shutil.copytree(house.data, tmp_path / "data")
     ran = run("copy", "--from", copied, "--to", _sqlite(tmp_path / "data"), "--data-dir", house.data)
     _refused(ran, f"there is a database in {tmp_path / 'data'} already: choose a directory without one")
+
+
+@pytest.mark.parametrize("version", [number for number, _script in migrations("postgres")])
+def test_a_target_that_is_not_empty_stays_at_its_version(house: History, database: str, run: Run, version: int) -> None:
+    with connected(database) as connection:
+        migrate(connection, upto=version)
+        connection.execute("INSERT INTO organisations (organisation_id, name, created_at) VALUES ('org_9', '', 0)")
+        _refused(run("copy", "--from", _sqlite(house.data), "--to", database), "its table `organisations` has rows")
+        assert version_of(connection) == version
+        connection.execute("DELETE FROM logs; DELETE FROM organisations")
+    assert run("copy", "--from", _sqlite(house.data), "--to", database).code == 0
+    assert _rows(database) == _rows(house.data)
+
+
+def test_a_target_with_tables_of_somebody_else(house: History, database: str, run: Run) -> None:
+    with connected(database) as connection:
+        connection.execute("CREATE TABLE organisations (name TEXT); INSERT INTO organisations VALUES ('theirs')")
+        ran = run("copy", "--from", _sqlite(house.data), "--to", database)
+        _refused(ran, "the database in PostgreSQL holds a table `organisations` that is not ours: name one of its own")
+        assert version_of(connection) == 0
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal"])

@@ -16,6 +16,11 @@ from qwed.store.postgres.reader import PostgresTables
 from qwed.store.postgres.schema import migrate, version_of
 
 _NAMES = ", ".join(table.name for table in tables())
+# Where no versions are kept, tables that are called like ours are somebody else's: `migrate` says so.
+_THERE = (
+    "SELECT relname FROM pg_class WHERE relname = ANY(%s) AND relkind IN ('r', 'p') AND pg_table_is_visible(oid) "
+    "AND EXISTS (SELECT FROM pg_class WHERE relname = 'schema_versions' AND pg_table_is_visible(oid))"
+)
 _SEQUENCES = (
     "SELECT setval('activities_sequence', max(sequence)) FROM activities HAVING count(*) > 0",
     "SELECT setval(pg_get_serial_sequence('organisations', 'rowid'), max(rowid)) FROM organisations "
@@ -90,10 +95,11 @@ def open_source(url: str) -> Iterator[PostgresTables]:
 
 @contextmanager
 def open_target(url: str) -> Iterator[PostgresTarget]:
-    """The database, which is brought up and must be empty; CopyRefused where it is not."""
+    """The database, which must be empty and is brought up then; CopyRefused where it is not."""
     with _told(), closing(_opened(url)) as connection:
-        migrate(connection)
+        # First: what is refused stays at its version, which older servers may want to go on with.
         _require_empty(connection)
+        migrate(connection)
         yield PostgresTarget(connection)
 
 
@@ -123,10 +129,12 @@ def _lock(connection: Connection, mode: str) -> None:
 
 
 def _require_empty(connection: Connection) -> None:
-    for table in tables():
-        filled = f"SELECT 1 FROM {table.name} LIMIT 1"  # noqa: S608 - constants
-        if table.name != "meta" and connection.execute(filled.encode()).fetchone() is not None:
-            raise CopyRefused(f"the target is not empty, its table `{table.name}` has rows: name an empty database")
+    """Of whatever version it is: a table that came later is not there to have rows."""
+    there = {row[0] for row in connection.execute(_THERE, ([table.name for table in tables()],)).fetchall()}
+    for name in [table.name for table in tables() if table.name in there and table.name != "meta"]:
+        filled = f"SELECT 1 FROM {name} LIMIT 1"  # noqa: S608 - constants
+        if connection.execute(filled.encode()).fetchone() is not None:
+            raise CopyRefused(f"the target is not empty, its table `{name}` has rows: name an empty database")
 
 
 def _months(first: float, last: float) -> list[float]:
