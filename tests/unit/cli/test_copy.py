@@ -163,6 +163,15 @@ def test_from_postgresql_to_postgresql(house: History, copied: str, database: st
     assert _rows(database) == _rows(copied)
 
 
+@pytest.mark.parametrize("habit", ["standard_conforming_strings = off", "quote_all_identifiers = on"])
+def test_into_a_database_with_habits_of_its_own(house: History, database: str, run: Run, habit: str) -> None:
+    with connected(database) as connection:
+        connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET {habit}'.encode())
+    assert run("copy", "--from", _sqlite(house.data), "--to", database).code == 0
+    assert _rows(database) == _rows(house.data)
+    assert run("audit", "verify", "--data-dir", house.data, "--database", database).out.endswith("nothing is wrong\n")
+
+
 def test_numbers_and_logs_go_on_after_what_was_copied(copied: str, house: History) -> None:
     with connected(copied, autocommit=False) as connection:
         logs = dict(connection.execute("SELECT organisation_id, size FROM logs").fetchall())

@@ -14,10 +14,12 @@ CONNECT_SECONDS = 5
 
 
 FAITHFULLY = (
-    "set_config('extra_float_digits', '1', false), set_config('default_transaction_isolation', 'read committed', false)"
+    "set_config('extra_float_digits', '1', false), "
+    "set_config('default_transaction_isolation', 'read committed', false), "
+    "set_config('standard_conforming_strings', 'on', false), set_config('quote_all_identifiers', 'off', false)"
 )
-"""Moments are read to their last bit, and a statement sees what was committed before it, whatever the database or the
-role is used to."""
+"""Moments are read to their last bit, a statement sees what was committed before it, bytes are written as they are and
+names told as they were given, whatever the database or the role is used to."""
 
 
 def connected(url: str, *, autocommit: bool = True, among: str = "any") -> Connection:

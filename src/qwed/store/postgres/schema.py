@@ -32,8 +32,14 @@ _MIGRATE = (
     "the database is at version {}, and this qwed wants {}: run `qwed migrate` as the role that owns its tables, and "
     "grant what came with it"
 )
-# Functions keep the path they were made under; what a person's own schema holds must not come before ours.
-_HERE = "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)"
+# Functions keep the path they were made under; what a person's own schema holds must not come before ours, nor be where
+# a later version goes on because such a schema was made meanwhile.
+_HERE = """
+    SELECT set_config('search_path', quote_ident(coalesce(
+        (SELECT nspname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+            WHERE relname = 'schema_versions' AND pg_table_is_visible(c.oid)),
+        current_schema())) || ', pg_temp', true)
+"""
 
 
 def version_of(connection: Connection) -> int:

@@ -10,8 +10,10 @@ from importlib import resources
 from qwed.store.columns import COLUMNS
 from qwed.store.postgres.opening import Connection
 
+# Not current_schema(), which is where a new table would go: a schema that has the name of the role comes before ours.
+_HOME = "(SELECT relnamespace FROM pg_class WHERE relname = 'schema_versions' AND pg_table_is_visible(oid))"
 _OURS = (
-    "SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') "
+    f"SELECT oid FROM pg_class WHERE relnamespace = {_HOME} AND relkind IN ('r', 'p') "  # noqa: S608 - constants
     "AND NOT relispartition AND relname = ANY(%(tables)s)"
 )
 _COLUMNS = f"""
@@ -33,10 +35,10 @@ _TRIGGERS = f"""
     UNION ALL SELECT 'rewriting `' || rulename || '` of `' || ev_class::regclass || '`', ev_type::text
     FROM pg_rewrite WHERE ev_class IN ({_OURS})
 """  # noqa: S608 - constants
-_FUNCTIONS = """
+_FUNCTIONS = f"""
     SELECT 'function `' || proname || '`', concat_ws(' ', prosecdef::text, md5(prosrc))
-    FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%(functions)s)
-"""
+    FROM pg_proc WHERE pronamespace = {_HOME} AND proname = ANY(%(functions)s)
+"""  # noqa: S608 - constants
 _INDEXES = """
     SELECT 'month `' || i.inhrelid::regclass || '`',
         string_agg(CASE WHEN x.indisunique THEN 'UNIQUE ' ELSE '' END || (

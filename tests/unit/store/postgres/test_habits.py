@@ -5,10 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from qwed.store.migrate import migrations
 from qwed.store.postgres.bringing import bring_up
 from qwed.store.postgres.health import health_of
 from qwed.store.postgres.locks import starting_alone
 from qwed.store.postgres.opening import Unreachable, connected
+from qwed.store.postgres.schema import migrate
 from qwed.store.protocol import ActivityQuery, Settled
 from tests.support.clock import HandClock
 from tests.support.postgres_server import Databases, Postgres, named_by
@@ -68,9 +70,40 @@ def test_letters_are_said_as_they_are_whatever_the_address_says(tables: str) -> 
         assert tool.execute("SELECT value FROM meta WHERE name = 'greeting'").fetchone() == ("你好",)
 
 
-def test_a_shape_is_found_though_strings_are_read_as_they_once_were(tables: str) -> None:
-    _used_to(tables, "standard_conforming_strings", "off")
+HABITS = {"standard_conforming_strings": "off", "quote_all_identifiers": "on"}
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_shape_is_found_whatever_strings_and_names_look_like(tables: str, habit: str) -> None:
+    _used_to(tables, habit, HABITS[habit])
     assert health_of(tables).altered == []
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_bytes_are_kept_as_they_are(tables: str, habit: str) -> None:
+    _used_to(tables, habit, HABITS[habit])
+    every = bytes(range(256))
+    with connected(tables) as tool:
+        tool.execute("CREATE TABLE bytes (said BYTEA)")
+        with tool.cursor() as cursor, cursor.copy("COPY bytes FROM STDIN") as writing:
+            writing.write_row((every,))
+        tool.execute("INSERT INTO bytes VALUES (%s)", (every,))
+        assert tool.execute("SELECT said FROM bytes").fetchall() == [(every,), (every,)]
+
+
+def test_a_schema_that_has_the_name_of_the_role_is_not_where_we_look(tables: str) -> None:
+    with connected(tables) as tool:
+        tool.execute("CREATE SCHEMA postgres")
+        assert tool.execute("SELECT current_schema()").fetchone() == ("postgres",)
+    assert health_of(tables).altered == []
+
+
+def test_a_schema_that_has_the_name_of_the_role_is_not_where_a_later_version_goes_on(database: str) -> None:
+    with connected(database) as tool:
+        migrate(tool, upto=1)
+        tool.execute("CREATE SCHEMA postgres")
+    assert bring_up(database, 0.0) == (1, migrations("postgres")[-1][0])
+    assert health_of(database).altered == []
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
