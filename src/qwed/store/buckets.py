@@ -43,10 +43,12 @@ def taken(bucket: Bucket | None, per_minute: int, now: float) -> tuple[Bucket | 
     wait = (1 - tokens) * MINUTE / per_minute
     if wait <= _ALMOST:
         tokens, wait = tokens - 1, 0.0
-    elif now >= bucket.at:
-        return None, wait
-    # A clock that was put back must not stop a pair for as long as it was ahead.
-    return Bucket(tokens, now, now + (per_minute - tokens) * MINUTE / per_minute), wait
+    elif bucket.at - now <= MINUTE:
+        return None, wait + max(bucket.at - now, 0.0)
+    # A clock that was put back must not stop a pair for as long as it was ahead; but the clocks of two machines differ
+    # a little, and what the one has counted is not counted again by the other.
+    at = bucket.at if 0 < bucket.at - now <= MINUTE else now
+    return Bucket(tokens, at, at + (per_minute - tokens) * MINUTE / per_minute), wait
 
 
 class Buckets:

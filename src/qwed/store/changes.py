@@ -112,8 +112,9 @@ def _webhook_statements(part: parts.WebhookChanged) -> tuple[Statement, ...]:
         return ((rows.PUT_WEBHOOK, rows.of_webhook(part.webhook)),)
     place = (part.organisation_id,)
     return (
-        ("DELETE FROM outbox WHERE organisation_id = ?", place),
+        # The webhook before its notices, as whoever delivers them takes them.
         ("DELETE FROM webhooks WHERE organisation_id = ?", place),
+        ("DELETE FROM outbox WHERE organisation_id = ?", place),
     )
 
 

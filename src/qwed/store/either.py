@@ -58,6 +58,11 @@ class EitherStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, C
         with self._lock:
             return self._live.hold(reservation, charge, now)
 
+    def awaits(self, agent_id: str) -> bool:
+        """Whether anything of the agent's waits for a person, and holds a part of its budget; from what is in mind."""
+        with self._lock:
+            return self._live.usage(agent_id).spent.open_approvals > 0
+
     def release(self, reservation: Reservation) -> None:
         """Give back what is held."""
         with self._lock:

@@ -8,8 +8,8 @@ from qwed.store.columns import insert, select
 from qwed.store.job import Job, JobItem
 from qwed.waiting import Ticket
 
-_ADD_JOB = insert("jobs")
-_ADD_ITEM = insert("job_items")
+_ADD_JOB = insert("jobs") + " ON CONFLICT DO NOTHING"
+_ADD_ITEM = insert("job_items") + " ON CONFLICT DO NOTHING"
 _OPEN_JOBS = select("jobs", "WHERE finished_at IS NULL ORDER BY created_at")
 _FINISH_ITEM = """
     UPDATE job_items SET query = ?, params = ?, state = ?, result = ?, error = ?, latency_ms = ?
@@ -75,7 +75,7 @@ class JobTable(Archive):
 
     def finish_job(self, job_id: str, now: float) -> Ticket[None]:
         """The batch is over; what was not asked is skipped."""
-        return self._write((_SKIP, (job_id,)), (_FINISH_JOB, (now, job_id)))
+        return self._write((_FINISH_JOB, (now, job_id)), (_SKIP, (job_id,)))
 
 
 def _job(row: Sequence[Any]) -> Job:

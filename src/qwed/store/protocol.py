@@ -454,6 +454,9 @@ class Store(Protocol):
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]: ...
 
+    def awaits(self, agent_id: str) -> bool:
+        """Whether anything of the agent's waits for a person, and holds a part of its budget."""
+
     def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]: ...
 
     def add_job(self, job: Job, items: Sequence[JobItem]) -> Ticket[None]: ...

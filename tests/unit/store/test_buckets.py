@@ -141,6 +141,17 @@ def test_a_clock_that_is_put_back_neither_gives_anything_away_nor_stops_the_pair
     assert [_take(shop), _take(shop)] == [0.0, 1.0]
 
 
+def test_two_clocks_that_differ_a_little_count_one_stream_of_messages(shop: Shop) -> None:
+    """Two machines: whichever is asked, nothing fills up twice."""
+    passed, skew = 0, 5
+    for _ in range(250):
+        passed += _take(shop) == 0.0
+        shop.hands.turn(skew)
+        passed += _take(shop) == 0.0
+        shop.hands.turn(0.04 - skew)
+    assert 60 <= passed <= 60 + 10 + skew + 1
+
+
 def test_a_lower_limit_holds_from_the_start_on(disk: Shop, tmp_path: Path) -> None:
     _take(disk, per_minute=600)
     _write_something(disk)

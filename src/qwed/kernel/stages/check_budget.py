@@ -50,7 +50,9 @@ def check_high_risk(case: Case, services: Services) -> Case | Answer:
 def _hold(case: Case, charge: Charge, services: Services) -> Exceeded | None:
     """Hold the charge. What has run out holds nothing, so it is settled before anything is refused because of it."""
     exceeded = services.store.hold(_reserved(case), charge, case.now)
-    if exceeded is None or not expire_of(case.agent, services, case.now):
+    if exceeded is None or not services.store.awaits(case.agent.agent_id):
+        return exceeded
+    if not expire_of(case.agent, services, case.now):
         return exceeded
     return services.store.hold(_reserved(case), charge, case.now)
 

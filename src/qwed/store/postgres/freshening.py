@@ -104,6 +104,8 @@ class Freshening:
         self._on_erased = on_erased
         self._soon = soon
         self._seat = Seat(lines, ASKING)
+        self._line: Line | None = None
+        """The connection that was last read on."""
         self._turn: list[tuple[Wanted, Ticket[None]]] = []
         self._queue: SimpleQueue[list[tuple[Wanted, Ticket[None]]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qwed-reader", daemon=True)
@@ -174,9 +176,7 @@ class Freshening:
     def _freshen(self, asked: list[Wanted]) -> None:
         """Bring everything near."""
         for _ in range(_ROUNDS):
-            with self._lock:
-                needs = self._needs(asked)
-            found = self._seat.ask(needs.read)
+            needs, found = self._seat.ask(lambda line: self._read(asked, line))
             try:
                 self._apply(needs, found)
             finally:
@@ -185,6 +185,16 @@ class Freshening:
                     self._on_erased()
             if all(map(self._is_near_or_nobody, asked)):
                 return
+
+    def _read(self, asked: list[Wanted], line: Line) -> tuple[Needs, list[list[Row]]]:
+        with self._lock:
+            if line is not self._line:
+                # It may lead to a backup that took its place, or to a standby: what is in mind may be of another past.
+                self._known.forget()
+                self._live.doubt()
+                self._line = line
+            needs = self._needs(asked)
+        return needs, needs.read(line)
 
     def _is_near_or_nobody(self, wanted: Wanted) -> bool:
         known, named = self._known, ((KEY, wanted.prefix), (AGENT, wanted.agent_id))

@@ -89,7 +89,7 @@ class NearKnown(Known):
         house = self.house(organisation_id)
         house.epoch = epoch
         house.known.put_halted(organisation_id, halted)
-        seen, self._erasures[organisation_id] = self._erasures.get(organisation_id, erasures), erasures
+        seen, self._erasures[organisation_id] = self._erasures.get(organisation_id, 0), erasures
         self._somebody_was_erased |= seen != erasures
 
     def take_erased(self) -> bool:
@@ -217,6 +217,8 @@ class NearLive(LiveState):
         self._versions: dict[str, int] = {}
         self._promised: dict[str, list[tuple[int, Reservation]]] = {}
         self._freed: dict[str, tuple[Usage, Charge]] = {}
+        self._doubted: set[Place] = set()
+        """Conversations in use that may be ahead of what is kept: see `doubt`."""
 
     def reserve(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
         """Hold a step, and know how many were taken elsewhere by then."""
@@ -242,12 +244,22 @@ class NearLive(LiveState):
             self._versions[agent_id] = version
             known.spent, known.conduct, known.merit = read.spent, read.conduct, read.merit
 
+    def doubt(self) -> None:
+        """What was read may be of another past: whatever is read next is believed, be it older."""
+        self._versions.clear()
+        for place in [place for place, known in self._conversations.items() if not known.reserved]:
+            del self._conversations[place]
+        for known in self._conversations.values():
+            known.written = 0
+        self._doubted = set(self._conversations)
+
     def put_past(self, place: Place, past: Past) -> None:
         """A conversation as it was read or written."""
         known = self._conversations.get(place)
         if known is None:
             self._conversations[place] = Conversation(past)
-        elif past.steps >= known.past.steps:
+        elif past.steps >= known.past.steps or place in self._doubted:
+            self._doubted.discard(place)
             known.past = past
 
     def promise(self, agent_id: str, version: int, reservation: Reservation) -> None:

@@ -73,7 +73,8 @@ class Writing:
         self._line: Line | None = None
         """The connection that the last batch was written on."""
         self._work: Transaction | None = None
-        self._riders: list[Ticket[Any]] = []
+        self._riders: list[Asked] = []
+        """What decisions of this batch needed; an attempt that failed has not written it, and the next one does."""
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self._thread.start()
 
@@ -81,7 +82,7 @@ class Writing:
         """Have it written with what else waits; what a decision needs while it is written goes with it."""
         if self._work is not None and threading.current_thread() is self._thread:
             self._work.statements += asked.statements
-            self._riders.append(asked.ticket)
+            self._riders.append(asked)
             return asked.ticket
         with self._handing:
             if self._closed:
@@ -162,9 +163,13 @@ class Writing:
         if line is not self._line:
             # It may lead to a backup that took its place, or to a standby: what was written last may not be there.
             self._sequencer.forget()
+            with self._near.lock:
+                self._near.known.forget()
+                self._near.live.doubt()
             self._line = line
         began = time.monotonic()
         work = self._work = Transaction(line, batch, self._near, self._terms, self._sequencer)
+        work.statements += [statement for rider in self._riders for statement in rider.statements]
         error = tried(lambda: work.run(tried))
         self._work = None
         lost = error is not None and self._leave(line)
@@ -232,7 +237,9 @@ class Writing:
         failure = StoreError(f"could not write: {told(error)}")
         riders = self._taken_riders()
         try:
-            if riders or any(asked.statements for asked in batch):
+            # Also where the tables have not got the key that something was sealed with, whyever that is.
+            unkept = isinstance(error, psycopg.errors.ForeignKeyViolation)
+            if riders or unkept or any(asked.statements for asked in batch):
                 self._on_failure()
         finally:
             self._complete([Outcome(asked, failure=failure) for asked in batch], riders, failure)
@@ -250,7 +257,7 @@ class Writing:
 
     def _taken_riders(self) -> list[Ticket[Any]]:
         riders, self._riders = self._riders, []
-        return riders
+        return [rider.ticket for rider in riders]
 
 
 def _lost(line: Line, error: Exception, commits: bool = False) -> StoreError:

@@ -175,6 +175,18 @@ def test_an_erasure_is_heard_of_though_a_row_beside_it_cannot_be_read(one: Share
     assert heard == [True]
 
 
+def test_who_looks_at_a_house_for_the_first_time_hears_that_somebody_was_erased_there(
+    one: SharedShop, other: SharedShop
+) -> None:
+    """Their key may be in mind all the same: whoever keeps house opens what is about anybody."""
+    heard: list[bool] = []
+    other.store.on_erased = lambda: heard.append(True)
+    one.store.add_subject(Subject("subject", ORGANISATION, "name", b"key", 0.0)).block(30)
+    one.change(SubjectErased(ORGANISATION, "name", 1.0, "by"), agent_id="")
+    other.freshen()
+    assert heard == [True]
+
+
 def test_connections_that_were_cut_while_nobody_used_them_are_nobodys_affair(one: SharedShop) -> None:
     one.freshen()
     one.commit(agent_of(), 1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,7 +11,10 @@ import pytest
 
 from qwed.ledger.sequencer import head_from
 from qwed.ledger.verifier import Tree, leaf_hash, read_head
-from qwed.store.parts import ToolChanged
+from qwed.store.agent import Agent, AgentStatus
+from qwed.store.conduct import Mark, Offence
+from qwed.store.job import Job, JobItem
+from qwed.store.parts import AgentChanged, ToolChanged
 from qwed.store.postgres import freshening, lines, writing
 from qwed.store.postgres import store as shared
 from qwed.store.postgres.lines import Patience
@@ -18,15 +22,17 @@ from qwed.store.postgres.locks import starting_alone
 from qwed.store.protocol import (
     MOVED,
     ActivityQuery,
+    Change,
     Memory,
     Reservation,
     Settled,
     Settlement,
     StoreError,
+    Subject,
     Unreachable,
     Wanted,
 )
-from qwed.words import Decision
+from qwed.words import Decision, ErrorCode, Trust
 from tests.support.clock import HandClock
 from tests.support.postgres_server import Postgres, named_by
 from tests.support.postgres_wire import Wire
@@ -91,23 +97,31 @@ def test_one_whose_decision_is_surprised_leaves_the_others(one: SharedShop) -> N
     assert [ticket.block(30).log_index for ticket in (first, last)] == [0, 1]
 
 
-@pytest.mark.parametrize(("circles", "written"), [(1, True), (2, True), (3, False)])
-def test_a_circle_that_postgresql_breaks_is_tried_again(one: SharedShop, circles: int, written: bool) -> None:
-    with psycopg.connect(one.url, autocommit=True) as outside:
+@contextmanager
+def circling(shop: SharedShop, circles: int, after: int = 0) -> Iterator[None]:
+    """So many batches, after so many that do not, end as if two of them had waited for each other."""
+    with psycopg.connect(shop.url, autocommit=True) as outside:
         outside.execute("CREATE SEQUENCE circles")
-        breaks = f"IF nextval('circles') <= {circles} THEN RAISE deadlock_detected; END IF; RETURN NULL;"
-        outside.execute(f"CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN {breaks} END$$".encode())
+        breaks = f"IF n BETWEEN {after + 1} AND {after + circles} THEN RAISE deadlock_detected; END IF; RETURN NULL;"
+        body = f"DECLARE n BIGINT := nextval('circles'); BEGIN {breaks} END"
+        outside.execute(f"CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS $${body}$$".encode())
         outside.execute("CREATE TRIGGER break AFTER INSERT ON heads EXECUTE FUNCTION break()")
         try:
-            ticket = _decided(one, 1)
-            if written:
-                assert ticket.block(30).log_index == 0
-            else:
-                with pytest.raises(StoreError, match="could not write"):
-                    ticket.block(30)
+            yield
         finally:
             outside.execute("DROP FUNCTION break CASCADE")
             outside.execute("DROP SEQUENCE circles")
+
+
+@pytest.mark.parametrize(("circles", "written"), [(1, True), (2, True), (3, False)])
+def test_a_circle_that_postgresql_breaks_is_tried_again(one: SharedShop, circles: int, written: bool) -> None:
+    with circling(one, circles):
+        ticket = _decided(one, 1)
+        if written:
+            assert ticket.block(30).log_index == 0
+        else:
+            with pytest.raises(StoreError, match="could not write"):
+                ticket.block(30)
     assert _leaves(one) == [0] * written
     assert one.commit(_agent(one), 2, "after").log_index == int(written)
 
@@ -215,6 +229,80 @@ def test_a_log_goes_on_from_the_backup_that_was_put_in_its_place(own: Postgres, 
         tree.add(leaf_hash(entry.leaf.encode()))
     head = msgspec.to_builtins(head_from(shop.store.latest_head(ORGANISATION)))
     assert read_head(head, KEYRING.public_keys()).root == tree.root()
+
+
+def test_nothing_is_believed_of_before_the_backup_that_was_put_in_its_place(own: Postgres, shop: SharedShop) -> None:
+    before = agent_of()
+    shop.freshen()
+    with own.closed(shop.url):
+        backup = own.database(like=shop.url)
+    wait_for(lambda: _is_back(shop))
+    raised = [replace(before, trust=trust) for trust in (Trust.AUTONOMOUS, Trust.TRUSTED)]
+    shop.change(AgentChanged(before, raised[0]))
+    shop.change(AgentChanged(*raised))
+    shop.freshen()
+    shop.commit(_agent(shop), 1)
+    held = shop.reserve(_agent(shop), 7)
+    own.drop(shop.url)
+    own.rename(backup, shop.url)
+    other = shop.beside()
+    stopped = replace(before, status=AgentStatus.SUSPENDED)
+    # As often as before: a count of changes alone does not tell them apart.
+    other.change(AgentChanged(before, stopped))
+    other.change(AgentChanged(stopped, replace(stopped, trust=Trust.UNTRUSTED)))
+    wait_for(lambda: _is_back(shop))
+    shop.freshen()
+    assert (_agent(shop).status, _agent(shop).trust) == (AgentStatus.SUSPENDED, Trust.UNTRUSTED)
+    assert shop.commit(_agent(shop), 1, "another") is ErrorCode.AGENT_SUSPENDED
+    assert shop.spent(_agent(shop)).cost_day == 0
+    # The step that was taken is free again, and the one that was held still is.
+    assert isinstance(held, Reservation)
+    assert isinstance(shop.reserve(_agent(shop), 1), Reservation)
+    assert shop.reserve(_agent(shop), 7) is ErrorCode.REPLAY
+    other.store.close()
+
+
+@pytest.mark.parametrize("circles", [1, 2])
+def test_what_a_decision_needed_is_written_with_the_attempt_that_succeeds(one: SharedShop, circles: int) -> None:
+    heard: list[bool] = []
+    one.store.on_distrust = lambda: heard.append(True)
+
+    def degrade(before: Agent, after: Agent, offence: Offence) -> Change:
+        # A subject whose key is made while it is decided, and once.
+        if not heard:
+            heard.append(False)
+            one.store.add_subject(Subject("late", ORGANISATION, "name", b"key", 0.0))
+        change = one.change_of(AgentChanged(before, after), agent_id=before.agent_id)
+        return msgspec.structs.replace(change, activity=change.activity._replace(subject_id="late"))
+
+    with circling(one, circles, after=1):
+        with one.stopped():
+            first = _decided(one, 1)
+            violation = msgspec.structs.replace(_walked(one, 3, mark=Mark.VIOLATION), degrade=degrade)
+            tickets = [_decided(one, 2), one.store.settle(violation)]
+        assert {type(each.block(30)) for each in (first, *tickets)} == {Settled}
+    assert heard == [False]
+    assert one.store.subject("late") is not None
+
+
+def test_a_key_that_the_tables_have_not_got_is_held_in_mind_by_nobody(one: SharedShop) -> None:
+    heard: list[bool] = []
+    one.store.on_distrust = lambda: heard.append(True)
+    with pytest.raises(StoreError, match="foreign key"):
+        _decided(one, 1, subject_id="sub_nobody").block(30)
+    assert heard == [True]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_job_whose_answer_was_lost_is_there_once_and_told(own: Postgres, when: str) -> None:
+    with Wire(str(own.home)) as wire:
+        shop = SharedShop(wire.url(named_by(own.database())), HandClock())
+        job = Job("job_1", ORGANISATION, "key", "owner", 10, False, 1, 1000.0, 9e9)
+        wire.cut_at_commit(when)
+        shop.store.add_job(job, [JobItem("job_1", 0, "query", None, None)]).block(30)
+        assert wire.cuts == 1
+        assert [found.job_id for found in shop.store.open_jobs()] == ["job_1"]
+        shop.store.close()
 
 
 @pytest.mark.parametrize("cut", [True, False], ids=["connections end", "connections stay"])
