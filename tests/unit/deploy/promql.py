@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 FUNCTIONS = frozenset({"rate", "increase", "histogram_quantile"})
 AGGREGATIONS = frozenset({"sum", "min", "max", "count", "topk"})
-OPERATORS = frozenset({"/", ">", "==", "and"})
+OPERATORS = frozenset({"/", ">", "==", "and", "or", "unless"})
+SETS = frozenset({"and", "or", "unless"})
+"""Of two series only those with the same labels are compared, but for what is ignored."""
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<range>\[(?:\d+[smhd]|\$__rate_interval)\])|(?P<number>\d+(?:\.\d+)?)"""
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<range>\[(?:\d+[smhd]|\$__rate_interval)\])|(?P<duration>\d+[smhd]\b)|(?P<number>\d+(?:\.\d+)?)"""
     r"""|(?P<word>[A-Za-z_:][A-Za-z0-9_:]*)|(?P<sign>=~|!~|!=|==|[(){},=><*/+-]))"""
 )
 
@@ -18,6 +20,8 @@ class Named:
 
     metrics: list[tuple[str, dict[str, tuple[str, str]]]] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    """Labels that do not count where two series are compared."""
 
 
 def read(text: str) -> Named:
@@ -52,7 +56,10 @@ class _Reader:
     def expression(self) -> None:
         self.operand()
         while self.sees(*OPERATORS):
-            self.take()
+            operator = self.take()
+            if operator in SETS and self.sees("ignoring"):
+                self.take()
+                self.labels(self.named.ignored)
             self.operand()
 
     def operand(self) -> None:
@@ -67,7 +74,7 @@ class _Reader:
         if word in AGGREGATIONS:
             if self.sees("by"):
                 self.take()
-                self.labels()
+                self.labels(self.named.groups)
             self.inside()
         elif word in FUNCTIONS:
             self.inside()
@@ -76,6 +83,9 @@ class _Reader:
             self.named.metrics.append((word, self.matchers()))
             if self.sees("range"):
                 self.take()
+            if self.sees("offset"):
+                self.take()
+                self.take("duration")
 
     def inside(self) -> None:
         self.take("(")
@@ -85,12 +95,12 @@ class _Reader:
             self.expression()
         self.take(")")
 
-    def labels(self) -> None:
+    def labels(self, into: list[str]) -> None:
         self.take("(")
-        self.named.groups.append(self.take("word"))
+        into.append(self.take("word"))
         while self.sees(","):
             self.take()
-            self.named.groups.append(self.take("word"))
+            into.append(self.take("word"))
         self.take(")")
 
     def matchers(self) -> dict[str, tuple[str, str]]:

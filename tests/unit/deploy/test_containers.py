@@ -11,9 +11,12 @@ from typing import Any
 
 import httpx
 import jsonschema
+import psycopg
 
 from qwed.settings import settings_from
+from qwed.store.postgres.schema import migrate
 from tests.docs.pages import ROOT
+from tests.support.postgres_server import Postgres
 from tests.support.receivers import dead_port
 from tests.support.server import Server
 from tests.unit.deploy.files import (
@@ -28,6 +31,7 @@ from tests.unit.deploy.files import (
     document,
     mapped,
     record,
+    several,
 )
 
 INSTRUCTIONS = frozenset(
@@ -115,7 +119,7 @@ SERVICE = record(
     build=record("context dockerfile", context=TEXT, dockerfile=TEXT),
     command=TEXTS,
     environment=WORDS,
-    secrets=TEXTS,
+    secrets=several({"anyOf": [TEXT, record("source target", source=TEXT, target=TEXT)]}),
     volumes=TEXTS,
     ports=TEXTS,
     networks=TEXTS,
@@ -141,12 +145,17 @@ COMPOSE = record(
 )
 
 
+def _given(service: dict[str, Any]) -> set[str]:
+    """The secrets of a service, wherever they lie in it."""
+    return {each if isinstance(each, str) else each["source"] for each in service.get("secrets", ())}
+
+
 def test_the_compose_file_is_one_and_names_only_what_it_has() -> None:
     made = compose()
     jsonschema.validate(made, COMPOSE)
     for service in made["services"].values():
         assert PINNED.fullmatch(service["image"])
-        assert set(service.get("secrets", ())) <= set(made["secrets"])
+        assert _given(service) <= set(made["secrets"])
         assert set(service["networks"]) <= set(made["networks"])
         assert set(service.get("depends_on", ())) <= set(made["services"])
         assert {volume.split(":")[0] for volume in service.get("volumes", ())} <= set(made["volumes"])
@@ -169,7 +178,7 @@ def test_nothing_is_published_but_to_this_machine_and_the_stores_reach_nobody() 
 def test_a_variable_that_names_a_secret_names_one_the_service_has() -> None:
     for service in compose()["services"].values():
         named = {name: value for name, value in service.get("environment", {}).items() if name.endswith("_FILE")}
-        assert {value.removeprefix("/run/secrets/") for value in named.values()} <= set(service["secrets"])
+        assert {value.removeprefix("/run/secrets/") for value in named.values()} <= _given(service)
         passwords = [name for name in service.get("environment", {}) if "PASSWORD" in name or "URL" in name]
         assert all(name.endswith("_FILE") for name in passwords)
 
@@ -187,10 +196,32 @@ def test_the_secrets_that_are_made_are_those_it_wants_and_settings_read_them(tmp
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     named = compose()["services"]["qwed"]["environment"]
     read = settings_from({name: value.replace("/run/secrets", str(place)) for name, value in named.items()})
-    password = (place / "postgres-password").read_text().strip()
-    assert read.database_url == f"postgresql://qwed:{password}@postgres:5432/qwed"
+    password = read.database_url.removeprefix("postgresql://qwed:").removesuffix("@postgres:5432/qwed")
+    assert f"PASSWORD '{password}'" in (place / "postgres-roles.sql").read_text()
+    assert (place / "postgres-password").read_text().strip() != password
     assert f"requirepass {read.redis_url.split(':')[2].split('@')[0]}\n" in (place / "redis.conf").read_text()
     assert len(password) > 40
+
+
+def test_the_servers_own_their_database_and_are_no_superuser(tmp_path: Path) -> None:
+    make_secrets(tmp_path / "secrets")
+    with Postgres() as postgres:
+        for statement in (tmp_path / "secrets" / "postgres-roles.sql").read_text().splitlines():
+            postgres.say(statement)
+        with psycopg.connect(postgres.url("qwed"), user="qwed", autocommit=True) as connection:
+            migrate(connection)
+            rights = "SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls FROM pg_roles WHERE rolname = 'qwed'"
+            assert connection.execute(rights).fetchone() == (False, False, False, False)
+
+
+def test_secrets_whose_making_was_cut_short_are_made_anew(tmp_path: Path) -> None:
+    place = tmp_path / "secrets"
+    half = tmp_path / "secrets.new"
+    half.mkdir()
+    (half / "redis.conf").write_text("half of it")
+    assert make_secrets(place).returncode == 0
+    assert "half" not in (place / "redis.conf").read_text()
+    assert [each.name for each in tmp_path.iterdir()] == ["secrets"]
 
 
 def test_secrets_are_made_once(tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ def test_the_dashboard_shows_every_metric() -> None:
         "qwed_decision_total",
         "sum by (route) (qwed_decisions_total)",
         "qwed_decisions_total qwed_decisions_total",
+        "qwed_decisions_total offset 5",
+        "qwed_decisions_total / ignoring (code) qwed_decisions_total",
         "",
     ],
 )
@@ -176,6 +178,20 @@ def test_each_alert_is_one_and_names_what_we_export() -> None:
     for rule in rules():
         labels = require_exported(rule["expr"])
         assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["description"])) <= labels, rule["alert"]
+
+
+def test_series_that_are_compared_have_the_same_labels_or_ignore_those_they_have_not() -> None:
+    """A label that the one has and the other has not, or has with another value, makes no pair of them."""
+    compared = 0
+    for rule in rules():
+        named = promql.read(rule["expr"])
+        if len(named.metrics) < 2 or named.groups:
+            continue
+        compared += 1
+        told = [{label: text for label, (_sign, text) in matchers.items()} for _metric, matchers in named.metrics]
+        differing = {label for one in told for other in told for label in one if one[label] != other.get(label)}
+        assert differing <= set(named.ignored), rule["alert"]
+    assert compared == 2
 
 
 def test_whatever_the_page_of_metrics_calls_worth_an_alert_has_one() -> None:
