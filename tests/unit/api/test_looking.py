@@ -104,3 +104,24 @@ def test_an_action_is_looked_at_beside_the_loop(house: House) -> None:
 
     assert house.play(acts) == [200, 200, 200]
     assert house.on_loop == []
+
+
+def test_whoever_is_over_budget_is_refused_without_a_look(house: House) -> None:
+    async def acts(client: httpx.AsyncClient) -> list[str]:
+        fields = {"name": "a", "principal_id": "p", "budget": {"max_daily_cost_usd": 0.015}}
+        agent = (await client.post("/agents/register", headers=house.owner, json=fields)).json()["agent_id"]
+        said = []
+        for step in (1, 2, 3):
+            body = {
+                "action": {"type": "calculate", "query": f"{step}+1"},
+                "context": {"conversation_id": "c", "step_number": step},
+            }
+            answer = await client.post(f"/agents/{agent}/verify", headers=house.owner, json=body)
+            said.append(answer.json()["decision"])
+            if step == 1:
+                # Whatever the first decision of a process has to look up is known by now.
+                house.on_loop.clear()
+        return said
+
+    assert house.play(acts) == ["APPROVED", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]
+    assert house.on_loop == []
