@@ -85,10 +85,10 @@ SPECS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "Deployment": (
         "apps/v1",
         record(
-            "replicas selector template",
+            "replicas selector strategy template",
             replicas={"type": "integer", "minimum": 2},
             selector=LABELS,
-            strategy=record("type rollingUpdate", type={"const": "RollingUpdate"}, rollingUpdate=mapped(WHOLE)),
+            strategy=record("type", type={"const": "Recreate"}),
             template=record("metadata spec", metadata=record("labels", labels=WORDS), spec=POD),
         ),
     ),

@@ -1,4 +1,5 @@
-"""Which of all servers does what is done once for all: whoever holds one lock, on a connection of its own.
+"""Which of all servers does what is done once for all: whoever holds one lock, on a connection of its own. By another,
+which all of them share, it is known that a server runs.
 
 PostgreSQL takes the connection away from whoever does not use it: one that stands still leads no longer, and knows so
 itself when it goes on. Should two believe it for a moment, what is done twice then is harmless, as it is after a crash.
@@ -12,7 +13,7 @@ from collections.abc import Callable
 import psycopg
 
 from qwed.store.postgres.lines import Line, Lines, Patience
-from qwed.store.postgres.locks import try_to_lead
+from qwed.store.postgres.locks import join_servers, try_to_lead
 from qwed.store.postgres.months import make_months
 from qwed.store.protocol import StoreError
 from qwed.store.writer import tried
@@ -77,6 +78,7 @@ class Household:
         if self._line is None or self._line.closed:
             self._leads = False
             self._line = self._lines.open(LEADING)
+            join_servers(self._line)
         return self._line
 
     def _leave(self) -> None:

@@ -53,6 +53,12 @@ def version_of(connection: Connection) -> int:
     return 0 if found is None else int(found[0])
 
 
+def is_behind(connection: Connection) -> bool:
+    """Whether an older version than ours has made the tables."""
+    with _permitted(_GRANT):
+        return 0 < version_of(connection) < migrations("postgres")[-1][0]
+
+
 def is_begun(connection: Connection) -> bool:
     """Whether a server has started on this database, if only as far as to say so before it made its keys."""
     with _permitted(_GRANT):
@@ -75,6 +81,12 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
                 version = _apply(connection, number, script)
             require_known(version, known)
     return version
+
+
+def await_migration(connection: Connection) -> None:
+    """Wait for whoever is in the middle of one."""
+    with connection.transaction():
+        connection.execute(_LOCK)
 
 
 @contextmanager

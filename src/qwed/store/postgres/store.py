@@ -16,13 +16,13 @@ from qwed.store.either import EitherStore
 from qwed.store.log import Sequencer
 from qwed.store.merit import NO_MERIT, Merit
 from qwed.store.parts import Conflict
+from qwed.store.postgres.bringing import bring_up_to_start
 from qwed.store.postgres.dialect import keepable, translated
 from qwed.store.postgres.freshening import Freshening
 from qwed.store.postgres.household import Household
 from qwed.store.postgres.lines import ASKING, BROWSING, Line, Lines, Patience, Pool, Seat
 from qwed.store.postgres.near import NearKnown, NearLive, NearMemories
 from qwed.store.postgres.pairs import Pairs
-from qwed.store.postgres.schema import migrate
 from qwed.store.postgres.transaction import Asked, Near, Terms
 from qwed.store.postgres.writing import Writing
 from qwed.store.protocol import (
@@ -108,7 +108,7 @@ class PostgresStore(EitherStore):
     @staticmethod
     def _bring_up(seat: Seat) -> None:
         try:
-            seat.ask(migrate, "could not be brought to this version")
+            seat.ask(bring_up_to_start, "could not be brought to this version")
         except Unreachable:
             raise
         except StoreError as error:
