@@ -77,7 +77,8 @@ class Household:
         self._lines.require()
         if self._line is None or self._line.closed:
             self._leads = False
-            self._line = self._lines.open(LEADING)
+            # Where there is no room for this one, that says nothing about those that decisions are made on.
+            self._line = self._lines.open(LEADING, further=True)
             join_servers(self._line)
         return self._line
 

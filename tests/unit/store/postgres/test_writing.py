@@ -1,6 +1,6 @@
 """A batch is written as a whole or not at all, and whoever waits is told which, whatever becomes of the connection."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -372,24 +372,41 @@ def test_where_no_further_connection_is_to_be_had_those_that_are_there_go_on() -
         shop.register(agent_of())
         shop.freshen()
         _decided(shop, 1).block(30)
-        with _crowd(crowded):
+        with _crowd(crowded) as take:
             with pytest.raises(StoreError, match=r"PostgreSQL cannot be reached: .* too many clients"):
                 shop.store.activities(ActivityQuery("agent_1", 10))
             shop.freshen()
+            # Nor for whoever keeps house, who has hung up.
+            wait_for(lambda: not _leads_again(shop, take))
             assert _decided(shop, 2).block(30).log_index == 1
             assert shop.store.up()
+        wait_for(lambda: _leads_again(shop, lambda: None))
         assert len(shop.store.activities(ActivityQuery("agent_1", 10))) == 2
         shop.store.close()
 
 
+def _leads_again(shop: SharedShop, meanwhile: Callable[[], None]) -> bool:
+    """Whether this process leads once it has hung up and called again; nobody else looks after that any more."""
+    household = shop.store._household
+    household.close()
+    meanwhile()
+    household._look()
+    leads: bool = shop.store.leads()
+    return leads
+
+
 @contextmanager
-def _crowd(own: Postgres) -> Iterator[None]:
-    """Others have taken every connection that was left."""
+def _crowd(own: Postgres) -> Iterator[Callable[[], None]]:
+    """Others have taken every connection that was left, and may again."""
     with ExitStack() as stack:
-        with suppress(psycopg.OperationalError):
-            while True:
-                stack.enter_context(psycopg.connect(own.url()))
-        yield
+
+        def take() -> None:
+            with suppress(psycopg.OperationalError):
+                while True:
+                    stack.enter_context(psycopg.connect(own.url()))
+
+        take()
+        yield take
 
 
 @pytest.fixture
