@@ -174,10 +174,14 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _reserve(host: str, port: int) -> socket.socket:
     """Keeps the address for those who will share it; OSError where anybody else has it."""
-    # Sharing it would not collide with another server that shares it; this does.
-    with bound_to(host, port) as alone:
+    # Sharing it would not collide with another server that shares it; this does, on any kernel once it listens.
+    with _listen(host, port) as alone:
         port = alone.getsockname()[1]
-    return bound_to(host, port, shared=True)
+    reserved = bound_to(host, port, shared=True)
+    # What may be reused and does not listen is in nobody's way, and no worker listens yet. Not left out from the start:
+    # connections that a server before us has closed would be in our way.
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    return reserved
 
 
 def _address(listening: socket.socket) -> str:

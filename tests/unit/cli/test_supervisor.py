@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 
 from qwed.cli.serve import _listen, _reserve
+from qwed.cli.serving.process import bound_to
 from qwed.cli.serving.start import engines_each
 from qwed.cli.serving.supervisor import TRIES
 from tests.support.supervised import HOUSE
 
 PATIENCE = 60.0
+
+Take = Callable[[str, int], socket.socket]
 
 
 def once(so: Callable[[], bool]) -> None:
@@ -237,6 +240,26 @@ def test_a_second_server_on_the_address_is_refused_though_workers_share_it(super
     for take in (_listen, _reserve):
         with pytest.raises(OSError, match="in use"):
             take("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("take", [_listen, _reserve])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_second_server_is_refused_before_the_first_worker_listens(take: Take, host: str) -> None:
+    with _reserve("127.0.0.1", 0) as reserved, pytest.raises(OSError, match="in use"):
+        take(host, reserved.getsockname()[1])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_an_address_is_reserved_again_though_connections_of_an_earlier_server_linger(shared: bool) -> None:
+    with bound_to("127.0.0.1", 0, shared=shared) as earlier:
+        earlier.listen()
+        port = earlier.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+            # Who closes first keeps the connection for a minute.
+            earlier.accept()[0].close()
+            assert connection.recv(1) == b""
+    with _reserve("127.0.0.1", port), bound_to("127.0.0.1", port, shared=True) as worker:
+        worker.listen()
 
 
 @pytest.mark.parametrize(
