@@ -1043,6 +1043,17 @@ def test_an_owner_without_standard_descriptors_and_with_blocked_signals_is_serve
     assert told.read_text() == "VERIFIED INCONCLUSIVE INCONCLUSIVE INCONCLUSIVE VERIFIED\n"
 
 
+def test_an_owner_with_more_files_open_than_select_can_name_is_served_too() -> None:
+    opening = """
+        import os, resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
+    """
+    program = textwrap.dedent(opening) + script("print(say('echo').status); pool.close()")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.stdout, done.stderr) == ("VERIFIED\n", "")
+
+
 def test_a_script_without_a_main_guard_runs_once_and_leaves_nothing() -> None:
     done = run_script("print('once', say('echo').status); print(*pool.processes); pool.close()")
     first, pids = done.stdout.splitlines()

@@ -97,12 +97,16 @@ def _always(verdict: Verdict, _request: EngineRequest) -> Verdict:
 
 def _serve_pool(control: socket.socket, bell: socket.socket, nursery: "_Nursery", told: list[int]) -> None:
     """Until the pool is gone or we are told to end, which rings the bell like any signal."""
+    # Not `select.select`, which takes no descriptor above 1023: the control socket has the number it had in the pool.
+    poll = select.poll()
+    for end in (control, bell):
+        poll.register(end, select.POLLIN)
     while not told:
-        ready, _, _ = select.select([control, bell], [], [])
-        if bell in ready:
+        ready = {descriptor for descriptor, _events in poll.poll()}
+        if bell.fileno() in ready:
             bell.recv(4096)
             nursery.reap()
-        if control in ready:
+        if control.fileno() in ready:
             order, descriptors, _, _ = socket.recv_fds(control, 1, 1, socket.MSG_CMSG_CLOEXEC)
             if not order:
                 return
