@@ -99,7 +99,7 @@ class Settings:
         for each in fields(self):
             if each.type is int:
                 _require_bounds(each.name, getattr(self, each.name))
-        for name in ("database_url", "redis_url", "otel_headers"):
+        for name in ("database_url", "redis_url", "llm_base_url", "otel_endpoint", "otel_headers"):
             _read(name, str, getattr(self, name))
 
     @property
@@ -191,7 +191,7 @@ def _workers(text: str) -> int:
 
 
 def _address(text: str) -> str:
-    parts = urlsplit(text)
+    parts = _split(text)
     if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query):
         raise ValueError("must be an http or https address without credentials, such as https://host/v1")
     return text

@@ -81,7 +81,13 @@ BAD: dict[str, list[str]] = {
     "max_in_flight_mb": ["0", "256MB"],
     "max_body_bytes": ["1MiB"],
     "max_upload_bytes": ["10MiB"],
-    "llm_base_url": ["models.example/v1", "file:///etc/passwd", "https://user:word@models.example", "https://"],
+    "llm_base_url": [
+        "models.example/v1",
+        "file:///etc/passwd",
+        "https://user:word@models.example",
+        "https://",
+        "https://models.example:65536/v1",
+    ],
     "a2a_strict": ["very", ""],
     "a2a_messages_per_minute": ["60/s", "-1"],
     "a2a_max_payload_bytes": ["1MiB", "0", "1023", "10485761"],
@@ -91,6 +97,10 @@ BAD: dict[str, list[str]] = {
         "grpc://collector.example",
         "http://me:word@collector.example",
         "http://",
+        "http://collector.example:0",
+        "http://collector.example:99999",
+        "http://collector.example:otlp",
+        "http://[::1",
     ],
     "otel_sample": ["all", "1.01", "-0.1", "nan"],
     "batch_ttl_seconds": ["a week"],
@@ -138,6 +148,14 @@ def test_no_number_is_so_large_that_sums_of_time_and_money_break(field: str) -> 
 def test_what_a_program_passes_in_is_held_to_the_same_bounds(field: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=variable_of(field)):
         settings_from({}, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "text"), [(field, text) for field in ("llm_base_url", "otel_endpoint") for text in BAD[field]]
+)
+def test_an_address_that_a_program_passes_in_is_held_to_the_same_rules(field: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=variable_of(field)):
+        settings_from({}, **{field: text})
 
 
 @pytest.mark.parametrize("word", ["true", "1", "yes", "on", "TRUE", " On "])

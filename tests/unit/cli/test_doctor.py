@@ -204,10 +204,11 @@ def test_a_variable_that_sets_nothing_is_a_warning_with_what_was_meant_perhaps(r
     assert ran.code == 0
 
 
-def test_a_value_that_cannot_be_used_is_broken(run: Run) -> None:
-    ran = run(QWED_PORT="eight")
+@pytest.mark.parametrize(("name", "value"), [("QWED_PORT", "eight"), ("QWED_OTEL_ENDPOINT", "http://host:99999")])
+def test_a_value_that_cannot_be_used_is_broken(run: Run, name: str, value: str) -> None:
+    ran = run(**{name: value})
     assert (ran.code, ran.of("settings")[0][0]) == (1, "broken")
-    assert ran.of("settings")[0][1].startswith("QWED_PORT: `eight` cannot be used")
+    assert ran.of("settings")[0][1].startswith(f"{name}: `{value}` cannot be used")
 
 
 def test_credentials_that_were_mixed_up_are_warned_of(run: Run) -> None:
