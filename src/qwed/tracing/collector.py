@@ -6,9 +6,11 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
+from qwed.tracing.line import Line
+
 PATH = "/v1/traces"
 SECONDS = 5.0
-"""How long each read and write may take."""
+"""For everything once the name is looked up: connection, TLS, request, answer."""
 _MOST = 1 << 16
 """Bytes of an answer that are read, so that what we sent was taken whole."""
 _LATER = frozenset({429, 502, 503, 504})
@@ -27,7 +29,7 @@ class Refused(Exception):
 class Collector:
     """Where spans are sent."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, endpoint: str, headers: Mapping[str, str], *, seconds: float = SECONDS) -> None:
         parts = urlsplit(endpoint)
         self._host = parts.hostname or ""
         self._port = parts.port
@@ -35,6 +37,7 @@ class Collector:
         self._path = path if path.endswith(PATH) else path + PATH
         self._headers = {name.lower(): value for name, value in headers.items()} | _HEADERS
         self._context = ssl.create_default_context() if parts.scheme == "https" else None
+        self._seconds = seconds
 
     def send(self, body: bytes) -> None:
         """Returns when the batch was taken; Refused where it was not."""
@@ -47,7 +50,10 @@ class Collector:
             raise Refused(f"status {status}", again=status in _LATER)
 
     def _post(self, body: bytes) -> int:
-        with closing(self._connection()) as connection:
+        connection = self._connection()
+        line = Line(connection.host, connection.port, self._context, self._seconds)
+        with closing(connection), closing(line.socket):
+            connection.sock = line
             connection.request("POST", self._path, body, self._headers | {"content-length": str(len(body))})
             answer = connection.getresponse()
             answer.read(_MOST)
@@ -55,5 +61,5 @@ class Collector:
 
     def _connection(self) -> HTTPConnection:
         if self._context is None:
-            return HTTPConnection(self._host, self._port, timeout=SECONDS)
-        return HTTPSConnection(self._host, self._port, timeout=SECONDS, context=self._context)
+            return HTTPConnection(self._host, self._port)
+        return HTTPSConnection(self._host, self._port, context=self._context)

@@ -1,6 +1,8 @@
 """A thread that sends spans away. Whoever decides hands a request over and goes on: what finds no room is dropped."""
 
+import math
 import threading
+import time
 from collections import deque
 from logging import Logger
 from typing import Protocol
@@ -16,6 +18,8 @@ BATCH = 512
 PAUSE = 1.0
 """Seconds until a batch is sent that is not full, and between two tries."""
 TRIES = 3
+SILENCE = 60.0
+"""Seconds between two lines of the log about spans that found no room."""
 
 
 class Takes(Protocol):
@@ -45,6 +49,9 @@ class Exporter(threading.Thread):
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._well = True
+        self._crowded_out = 0
+        """Spans that found no room since that was last said."""
+        self._said = -math.inf
 
     def put(self, request: Finished) -> None:
         """Hand a request over."""
@@ -52,6 +59,7 @@ class Exporter(threading.Thread):
         with self._lock:
             if self._held + size > self._room or self._closing.is_set():
                 self.dropped += size
+                self._crowded_out += size
                 return
             self._held += size
             self._waiting.append(request)
@@ -87,6 +95,7 @@ class Exporter(threading.Thread):
                 self._held -= counted
                 self.exported += counted if taken else 0
                 self.dropped += 0 if taken else counted
+            self._tell_of_room(time.monotonic())
 
     def _take(self) -> list[Finished]:
         batch: list[Finished] = []
@@ -118,3 +127,13 @@ class Exporter(threading.Thread):
         elif trouble is None and not self._well:
             self._log.info("traces are taken again")
         self._well = trouble is None
+
+    def _tell_of_room(self, now: float) -> None:
+        """Say, now and then, that there was none. Here, because whoever hands over does not wait for a log either."""
+        if now - self._said < SILENCE:
+            return
+        with self._lock:
+            spans, self._crowded_out = self._crowded_out, 0
+        if spans:
+            self._said = now
+            self._log.warning("traces found no room, and were dropped", extra={"spans": spans})

@@ -1,17 +1,20 @@
 """Spans on their way to a collector that is there, away, deaf, slow or choosy: nobody who decides waits for it."""
 
 import logging
+import ssl
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from qwed.tracing.collector import Collector as Sender
+from qwed.tracing.collector import Refused
 from qwed.tracing.exporter import BATCH, TRIES, Exporter
 from qwed.tracing.trace import Finished
 from tests.support.collectors import Collector, spans_in
 from tests.support.receivers import (
     LOOPBACK,
     PATIENCE,
+    Authority,
     Behaviour,
     Receiver,
     answering,
@@ -133,6 +136,65 @@ def test_what_finds_no_room_is_dropped_and_what_waits_is_kept(start: Start) -> N
     exporter.close(0.05)
     assert (exporter.exported, exporter.dropped) == (0, 12)
     heard.close()
+
+
+def test_that_there_was_no_room_is_said_once_in_a_while(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    exporter = Exporter(Sender(collector.url, {}), "1.2", LOG, room=2, pause=QUICK)
+    for _ in range(3):
+        exporter.put(request())
+    exporter.start()
+    collector.receiver.next()
+    exporter.close(PATIENCE)
+    exporter.put(request())
+    assert [(record.getMessage(), record.__dict__["spans"]) for record in caplog.records] == [
+        ("traces found no room, and were dropped", 4)
+    ]
+    assert (exporter.exported, exporter.dropped) == (2, 6)
+
+
+INTERIM = "HTTP/1.1 100 Continue\r\n\r\n"
+MOMENT = 0.2
+"""For one exchange. No test waits longer for what never ends."""
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        # What is said in the end does not count any more.
+        (saying(INTERIM * 20_000, "HTTP/1.1 200 Fine\r\ncontent-length: 0\r\n\r\n"), "EndlessAnswer"),
+        (dripping(INTERIM * 40, MOMENT / 100), "TimeoutError"),
+        (dripping("HTTP/1.1 200 Fine\r\ncontent-length: 1000\r\n\r\n" + "x" * 1_000, MOMENT / 100), "TimeoutError"),
+    ],
+    ids=["interim answers without end", "dripping head", "dripping body"],
+)
+@pytest.mark.parametrize("secure", [False, True])
+def test_the_whole_of_an_exchange_has_an_end(
+    monkeypatch: pytest.MonkeyPatch, behaviour: Behaviour, why: str, secure: bool
+) -> None:
+    authority = Authority()
+    monkeypatch.setattr(ssl, "create_default_context", authority.trusting)
+    hostile = Receiver(behaviour, authority.serving([LOOPBACK]) if secure else None)
+    url = hostile.url("", scheme="https" if secure else "http")
+    with pytest.raises(Refused, match=why) as refused:
+        Sender(url, {}, seconds=PATIENCE if why == "EndlessAnswer" else MOMENT).send(b"spans")
+    assert refused.value.again
+    hostile.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_one_that_reads_nothing_is_left_in_time(scheme: str) -> None:
+    with deaf() as port, pytest.raises(Refused, match="TimeoutError"):
+        Sender(f"{scheme}://{LOOPBACK}:{port}", {}, seconds=MOMENT).send(b"x" * (32 << 20))
+
+
+def test_one_behind_tls_is_sent_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority()
+    monkeypatch.setattr(ssl, "create_default_context", authority.trusting)
+    honest = Receiver(answering(200), authority.serving([LOOPBACK]))
+    Sender(honest.url(""), {}).send(b"x" * (1 << 20))
+    heard = honest.next()
+    assert (heard.headers["Host"], len(heard.body)) == (f"{LOOPBACK}:{honest.port}", 1 << 20)
+    honest.close()
 
 
 def test_a_slow_one_is_waited_for(start: Start) -> None:
