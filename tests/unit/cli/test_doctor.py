@@ -469,17 +469,50 @@ def test_a_server_of_another_version_is_a_warning(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "state"),
+    ("parts", "state", "advice"),
     [
-        ({"engines": "starting", "witness": "off"}, "warning"),
-        ({"engines": "ready", "witness": "contradicted"}, "broken"),
+        ({"engines": "starting", "witness": "off"}, "warning", "wait: the engines are starting"),
+        ({"engines": "ready", "witness": "contradicted"}, "broken", "the log contradicts a published head"),
+        ({"engines": "starting", "rate_limiter": "redis does not answer"}, "broken", "no answer from redis: "),
+        (
+            {"store": "postgresql does not answer", "engines": "ready", "rate_limiter": "redis does not answer"},
+            "broken",
+            "no answer from postgresql and redis: ",
+        ),
+        ({"store": "ready", "engines": "ready"}, "warning", "look into the log of the server"),
     ],
 )
-def test_a_server_that_is_not_ready_says_which_part_is_not(run: Run, parts: dict[str, str], state: str) -> None:
+def test_a_server_that_is_not_ready_says_which_part_is_not(
+    run: Run, parts: dict[str, str], state: str, advice: str
+) -> None:
     ready = Told(503, json.dumps({"ready": False, "parts": parts}).encode())
     with answering(HONEST | {"/ready": ready}) as url:
         ran = run("--url", url)
-    assert ran.of("readiness")[0][:2] == (state, ", ".join(f"{name} {value}" for name, value in parts.items()))
+    [(found, message, told)] = ran.of("readiness")
+    assert (found, message) == (state, ", ".join(f"{name} {value}" for name, value in parts.items()))
+    assert told.startswith(advice)
+
+
+DOWN = Told(503, b'{"error": {"code": "QWED-SYS-002", "message": "the rate limiter does not answer"}}')
+LIMITED = Told(429, b'{"error": {"code": "QWED-SYS-001"}}')
+NO_VERDICT = "that is no verdict on it: look again when the server is ready"
+
+
+@pytest.mark.parametrize(
+    ("paths", "code"),
+    [
+        ({"/keys": DOWN, "/agents/a": DOWN}, "QWED-SYS-002"),
+        ({"/keys": LIMITED, "/agents/a": LIMITED}, "QWED-SYS-001"),
+        ({"/keys": Told(403), "/keys/self": DOWN, "/agents/a": DOWN}, "QWED-SYS-002"),
+        ({"/keys": Told(502), "/agents/a": Told(502)}, "status 502"),
+    ],
+)
+def test_a_server_that_cannot_look_has_no_verdict_on_who_asks(run: Run, paths: dict[str, Told], code: str) -> None:
+    asks = {"QWED_API_KEY": "qwed_live_x", "QWED_AGENT_ID": "a", "QWED_AGENT_TOKEN": "qwed_agent_x"}
+    with answering(HONEST | paths) as url:
+        ran = run("--url", url, **asks)
+    found = ("warning", f"the server cannot say whether it is accepted ({code})", NO_VERDICT)
+    assert (ran.of("key"), ran.of("agent")) == ([found], [found])
 
 
 @pytest.mark.parametrize(

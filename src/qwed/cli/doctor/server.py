@@ -24,6 +24,8 @@ _MOST_KEY = 4_096
 _SKEW, _MUCH_SKEW = 5.0, 300.0
 """Seconds: a warning above the first, broken above the second."""
 _CONTRADICTED = "contradicted"
+_SILENT = " does not answer"
+"""How `/ready` ends what it says of a store or a limiter elsewhere that is away."""
 
 
 class Unusable(Exception):
@@ -140,7 +142,20 @@ def _readiness(ready: Reply) -> Finding:
         return fine("readiness", listed)
     if isinstance(parts, dict) and parts.get("witness") == _CONTRADICTED:
         return broken("readiness", listed, "the log contradicts a published head: run `qwed audit verify`")
-    return warning("readiness", listed, "wait: the engines are starting")
+    silent = " and ".join(_silent(parts))
+    if silent:
+        return broken(
+            "readiness", listed, f"no answer from {silent}: see that the server reaches it, until then all is refused"
+        )
+    if isinstance(parts, dict) and parts.get("engines") == "starting":
+        return warning("readiness", listed, "wait: the engines are starting")
+    return warning("readiness", listed, "look into the log of the server, which says what is missing")
+
+
+def _silent(parts: Any) -> list[str]:
+    """What the server needs and gets no answer from, by name."""
+    states = parts.values() if isinstance(parts, dict) else ()
+    return [state.removesuffix(_SILENT) for state in states if isinstance(state, str) and state.endswith(_SILENT)]
 
 
 def _clock(health: Reply) -> Finding:
@@ -165,10 +180,12 @@ def _key(ask: Asking, key: str) -> Iterator[Finding]:
         yield warning("key", "none is set", "set QWED_API_KEY, or name the server's data directory with --data-dir")
         return
     keys = ask("GET", "/keys", X_API_Key=key)
-    if keys.status == 200:
+    own = ask("GET", "/keys/self", X_API_Key=key) if keys.status == 403 else keys
+    if _undecided(own):
+        yield _not_judged("key", own)
+    elif keys.status == 200:
         yield fine("key", "accepted: the role is owner")
     elif keys.status == 403:
-        own = ask("GET", "/keys/self", X_API_Key=key)
         # A key that is for metrics alone may not even ask that.
         yield fine("key", f"accepted: the role is {own.members.get('role', METRICS)}")
     else:
@@ -177,11 +194,24 @@ def _key(ask: Asking, key: str) -> Iterator[Finding]:
         )
 
 
+def _undecided(reply: Reply) -> bool:
+    """Whether it says nothing of who asked: the server could not look, or had no time to."""
+    return reply.status >= 500 or reply.status == 429
+
+
+def _not_judged(name: str, reply: Reply) -> Finding:
+    said = f"the server cannot say whether it is accepted ({_code(reply)})"
+    return warning(name, said, "that is no verdict on it: look again when the server is ready")
+
+
 def _agent(ask: Asking) -> Iterator[Finding]:
     agent_id, token = os.environ.get("QWED_AGENT_ID", "").strip(), os.environ.get("QWED_AGENT_TOKEN", "").strip()
     if not agent_id or not token:
         return
     found = ask("GET", f"/agents/{quote(agent_id, safe='')}", Authorization=f"Bearer {token}")
+    if _undecided(found):
+        yield _not_judged("agent", found)
+        return
     if found.status != 200:
         yield broken("agent", f"the token is not accepted ({_code(found)})", "give it a new one with `rotate-token`")
         return
