@@ -323,7 +323,6 @@ class Store(Protocol):
     soon: Soon
     """When what was submitted is committed, which whoever drives many decisions at once may put off by a moment."""
     commits: Commits
-    """How often, how much and how fast was written."""
     scrubbed: bool
     """Whether nothing that was deleted lies in the files, as far as is known."""
 
@@ -454,8 +453,7 @@ class Store(Protocol):
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]: ...
 
-    def awaits(self, agent_id: str) -> bool:
-        """Whether anything of the agent's waits for a person, and holds a part of its budget."""
+    def awaits(self, agent_id: str) -> bool: ...
 
     def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]: ...
 
