@@ -27,10 +27,14 @@ _log = logging.getLogger("qwed.store")
 class Household:
     """Tries to lead, and knows whether it does."""
 
-    def __init__(self, lines: Lines, now: Callable[[], float], on_beat: Callable[[], None]) -> None:
+    def __init__(
+        self, lines: Lines, now: Callable[[], float], on_beat: Callable[[], None], ask_others: Callable[[], object]
+    ) -> None:
         self._lines = lines
         self._now = now
         self._on_beat = on_beat
+        self._ask_others = ask_others
+        """Asks something on a connection that decisions are made with: where that is lost, everybody is told."""
         self._leads = False
         self._until = 0.0
         """The end of what was last found to be so."""
@@ -72,12 +76,13 @@ class Household:
                 self._make_months(line)
         except (psycopg.Error, StoreError):
             self._leave()
+            # Perhaps there was no room for this one alone, perhaps the database is away: the others know.
+            tried(self._ask_others)
 
     def _connected(self) -> Line:
         self._lines.require()
         if self._line is None or self._line.closed:
             self._leads = False
-            # Where there is no room for this one, that says nothing about those that decisions are made on.
             self._line = self._lines.open(LEADING, further=True)
             join_servers(self._line)
         return self._line

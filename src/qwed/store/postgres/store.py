@@ -89,7 +89,12 @@ class PostgresStore(EitherStore):
         self._asking = Pool(self._lines, ASKING, _LINES_ASKING)
         self._browsing = Pool(self._lines, BROWSING, _LINES_BROWSING)
         self._pairs = Pairs(self._load_bucket, self._asking)
-        self._household = Household(self._lines, self._clock.now, lambda: self.on_beat())
+        self._household = Household(
+            self._lines,
+            self._clock.now,
+            lambda: self.on_beat(),
+            lambda: self._asking.ask(lambda line: line.execute("SELECT 1")),
+        )
         self._freshening = Freshening(
             self._lines, self._lock, self._known, self._live, self._memories, lambda: self.on_erased(), self._handing
         )
