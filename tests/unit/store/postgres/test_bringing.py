@@ -101,12 +101,11 @@ def test_one_that_ends_meanwhile_is_waited_for_and_the_next_one_leads(
     later.store.close()
 
 
-@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("begin", [0, 1, NEWEST])
 def test_of_several_that_start_at_once_one_brings_it_up(
     database: str, monkeypatch: pytest.MonkeyPatch, begin: int
 ) -> None:
-    """It takes longer than they would wait for an older server."""
+    """The others wait until it is done, which takes a while."""
     if begin:
         with connected(database) as connection:
             migrate(connection, upto=begin)
