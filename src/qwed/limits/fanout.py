@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from qwed.limits.address import ANSWER_SECONDS, connect, prefix_of
+from qwed.limits.address import ANSWER_SECONDS, prefix_of
 from qwed.limits.line import BEAT_SECONDS, Away, Kept, Line
 from qwed.words.ids import new_id
 
@@ -164,7 +164,7 @@ class _Ear(Kept):
 
     async def _talk(self) -> None:
         async with asyncio.timeout(ANSWER_SECONDS) as patience:
-            await connect(self._connection)
+            await self._connect()
             await self._connection.send_command("SUBSCRIBE", self._channel)
             if (await self._heard())[0] != b"subscribe":
                 raise ValueError("no subscription")

@@ -45,6 +45,7 @@ class Kept(ABC):
         self.trouble = ""
         """Why it is not up."""
         self._connection = connection_to(url)
+        self._writer: asyncio.StreamWriter | None = None
         self._what_for = what_for
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -79,17 +80,28 @@ class Kept(ABC):
             while True:
                 failure = await failure_of(self._talk())
                 at_once = self._fail(failure)
-                await self._hang_up(nowait=True)
+                await self._hang_up()
                 if not at_once:
                     await asyncio.sleep(PAUSE_SECONDS)
         finally:
             self.up, self.hopeful, self.trouble = False, False, "the server is about to stop"
             self._ended(self.trouble)
-            await self._hang_up(nowait=False)
+            await self._hang_up()
 
-    async def _hang_up(self, *, nowait: bool) -> None:
+    async def _connect(self) -> None:
+        await connect(self._connection)
+        # Whoever reads and is stopped loses sight of it, and only begins to close it.
+        self._writer = self._connection._writer
+
+    async def _hang_up(self) -> None:
+        """Let go of the socket now: to close it is to wait until a Redis that hangs has taken what is left to say."""
+        if self._writer is not None:
+            self._writer.transport.abort()
+            self._writer = None
         with suppress(RedisError, OSError):
-            await self._connection.disconnect(nowait=nowait)
+            await self._connection.disconnect(nowait=True)
+        # The turn in which that happens: there may be no other on this loop.
+        await asyncio.sleep(0)
 
     def _fail(self, failure: BaseException | None) -> bool:
         """Note why it ended; whether to begin again at once, because it worked and was cut off, not hung."""
@@ -157,7 +169,7 @@ class Line(Kept):
 
     async def _talk(self) -> None:
         async with asyncio.timeout(ANSWER_SECONDS) as self._patience:
-            await connect(self._connection)
+            await self._connect()
             for command, read in self._greeting:
                 await self._connection.send_command(*command)
                 read(await self._connection.read_response())
